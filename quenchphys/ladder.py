@@ -1,0 +1,102 @@
+"""What a run leaves behind: the `Ladder`, a tree of labelled datasets, and the `Outcome` that says what to make of it.
+
+The tree (dims in brackets; replicas that ended earlier are padded with NaN in float variables, -1 in integer ones):
+
+    /                attributes: method, softness, seed, settings, problem, couplings, phases, versions, outcome, ...
+    levels           [replica, level]  energy (E_k, a quench) or beta (a tempered ladder), log_volume (log G_k),
+                     acceptance, step_size, ess (of the carried weights, as a fraction of the particles),
+                     lineages (distinct ancestors at level 0), resampled, gradients (per particle);
+                     [replica]  level_count
+    particles        [replica, level, particle]  energy (U), log_weight (log w, sum w = 1 in a level), parent (index of
+                     the particle at the level before), and one variable for each observable of the problem
+    prior            [replica, draw]  energy (U) and the observables of the exact prior draws
+    configurations   [replica, sample, *dims]  field; [replica, sample]  level, particle: which particle it is
+
+A population is recorded after its mutation, with the weights it carries at that level.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import xarray as xr
+
+
+class Outcome(enum.Enum):
+    """How a ladder ended.  The value is what files and reports print."""
+
+    CONVERGED = "converged"  # the evidence left below the last level is negligible
+    REACHED_ENERGY = "reached energy"  # the ladder reached the energy asked for
+    REACHED_BETA = "reached beta"  # a tempered ladder reached its last temperature
+    LEVEL_LIMIT = "level limit"
+    TIME_LIMIT = "time limit"
+    FROZEN = "frozen"  # particles no longer moved, or no lower level could be found
+    MISSED_PHASE = "missed phase"  # a phase the problem names was never met
+    UNDEFINED_ENERGY = "undefined energy"  # the energy was NaN on part of the space
+
+    @property
+    def trusted(self) -> bool:
+        return self in (Outcome.CONVERGED, Outcome.REACHED_ENERGY, Outcome.REACHED_BETA)
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """A finished run.  All data are in `tree`; the properties are shorter names for its parts."""
+
+    tree: xr.DataTree
+
+    @property
+    def levels(self) -> xr.Dataset:
+        return self.tree["levels"].dataset
+
+    @property
+    def particles(self) -> xr.Dataset:
+        return self.tree["particles"].dataset
+
+    @property
+    def prior(self) -> xr.Dataset:
+        return self.tree["prior"].dataset
+
+    @property
+    def configurations(self) -> xr.Dataset:
+        return self.tree["configurations"].dataset
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        return self.tree.attrs
+
+    @property
+    def method(self) -> str:
+        """"quench" or "temper"."""
+        return self.attrs["method"]
+
+    @property
+    def softness(self) -> float:
+        """nu of a quenched ladder."""
+        return float(self.attrs["softness"])
+
+    @property
+    def outcome(self) -> Outcome:
+        return Outcome(self.attrs["outcome"])
+
+    @property
+    def couplings(self) -> dict[str, tuple[float, str, float]]:
+        """{name: (value, observable, factor)}: U contains value * factor * observable."""
+        return {k: tuple(v) for k, v in json.loads(self.attrs["couplings"]).items()}
+
+    @property
+    def phases(self) -> dict[str, tuple[str, float, float]]:
+        """{name: (observable, low, high)}"""
+        return {k: tuple(v) for k, v in json.loads(self.attrs["phases"]).items()}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return json.loads(self.attrs["settings"])
+
+    @property
+    def observables(self) -> list[str]:
+        """Names of the recorded observables."""
+        return [str(v) for v in self.prior.data_vars if v != "energy"]
