@@ -1,0 +1,212 @@
+"""What is a scalar field on a lattice: its free-field prior, its energy and gradient, and what is recorded of it.
+
+    S[phi] = sum_x [ stiffness/2 * sum_mu (phi_{x+mu} - phi_x)^2 + mu2/2 phi^2 + sum_n c_n phi^n ]     (n even, >= 4)
+    prior  = the Gaussian part at mass m0_sq:  precision  stiffness * khat^2 + m0_sq
+    U(phi) = sum_x [ (mu2 - m0_sq)/2 phi^2 + sum_n c_n phi^n ]
+
+Couplings are leaves of the JAX tree and the lattice is static, so that another coupling does not compile again.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lattices.graph import Graph
+from lattices.landscape import MeanField, describe
+from lattices.torus import Torus
+
+Array = jax.Array
+
+COUPLING_NAMES = {4: "lam", 6: "eta"}
+RECORDED_POWERS = (2, 4, 6)
+SITES_PER_SOFTNESS = 8
+SOFTNESS_LIMITS = (2.0, 256.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Modes:
+    """The coordinates in which the free field is diagonal."""
+
+    lattice: Torus | Graph
+    precision: Any
+
+    def to_modes(self, x: Array) -> Array:
+        return self.lattice.to_modes(x)
+
+    def from_modes(self, y: Array) -> Array:
+        return self.lattice.from_modes(y)
+
+
+jax.tree_util.register_dataclass(Modes, data_fields=["lattice", "precision"], meta_fields=[])
+
+
+def flip(x: Array) -> Array:
+    """phi -> -phi"""
+    return -x
+
+
+@dataclass(frozen=True, eq=False)
+class ScalarField:
+    """A scalar field with an even potential; built by `phi4`, `phi6`, `scalar_field`, `scalar_field_on_graph`."""
+
+    lattice: Torus | Graph
+    mu2: float
+    coefficients: tuple[float, ...]
+    m0_sq: float
+    stiffness: float
+    powers: tuple[int, ...]
+    name: str
+
+    # What is sampled: called inside compiled code.
+
+    @property
+    def basis(self) -> Modes:
+        eigenvalues = jnp.asarray(self.lattice.eigenvalues, jnp.float32)
+        return Modes(self.lattice, self.stiffness * eigenvalues + self.m0_sq)
+
+    def sample_prior(self, key: Array, n: int) -> Array:
+        """n exact draws of the free field of mass m0_sq, (n, *shape)."""
+        basis = self.basis
+        normal = jax.random.normal(key, (n, self.lattice.sites))
+        return basis.from_modes(normal / jnp.sqrt(basis.precision))
+
+    def log_prior(self, x: Array) -> Array:
+        """log pi of one configuration, normalised; by links instead of modes, which needs no transform."""
+        quadratic = self.stiffness * self.lattice.link_energy(x) + self.m0_sq * (x * x).sum()
+        return 0.5 * (jnp.log(self.basis.precision / (2 * math.pi)).sum() - quadratic)
+
+    def energy(self, x: Array) -> Array:
+        """U of one configuration."""
+        return self.energy_and_grad(x[None])[0][0]
+
+    def energy_and_grad(self, x: Array) -> tuple[Array, Array]:
+        """U (n,) and dU/dphi (n, *shape) of a batch: one pass, Horner's rule in p = phi^2."""
+        p = x * x
+        potential = jnp.zeros_like(x)  # u = p (a_2 + p (a_4 + p a_6))
+        slope = jnp.zeros_like(x)  # du/dphi = phi (2 a_2 + p (4 a_4 + p 6 a_6))
+        for n in range(max((2, *self.powers)), 0, -2):
+            potential = potential * p + self._coefficient(n)
+            slope = slope * p + n * self._coefficient(n)
+        return (p * potential).sum(axis=tuple(range(1, x.ndim))), x * slope
+
+    def _coefficient(self, n: int) -> Any:
+        if n == 2:
+            return (self.mu2 - self.m0_sq) / 2
+        return self.coefficients[self.powers.index(n)] if n in self.powers else 0.0
+
+    def observe(self, x: Array) -> dict[str, Array]:
+        """What is recorded of one configuration.
+
+        q, m                 mean phi^2 and mean phi
+        abs_m, m2, m4        |m| and powers of m
+        phi2, phi4, phi6     sums over sites; higher powers where the potential has them
+        link                 sum of squared differences over links
+        s_min                structure factor |phi_k|^2 / V at the smallest momenta, for `correlation_length`
+        """
+        p = x * x
+        m = x.mean()
+        sums = {f"phi{n}": (p ** (n // 2)).sum() for n in sorted({*RECORDED_POWERS, *self.powers})}
+        return {
+            "q": sums["phi2"] / self.lattice.sites,
+            "m": m,
+            "abs_m": jnp.abs(m),
+            "m2": m**2,
+            "m4": m**4,
+            **sums,
+            "link": self.lattice.link_energy(x),
+            "s_min": self.lattice.lowest_power(x),
+        }
+
+    @property
+    def symmetries(self) -> tuple:
+        return (flip,)
+
+    # What a run should know beforehand: read on the host, where the couplings are numbers.
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.lattice.shape
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        return self.lattice.dims
+
+    @property
+    def potential(self) -> dict[int, float]:
+        """{power: coefficient} of the whole potential of a site, prior included."""
+        return {2: float(self.mu2) / 2, **self.interaction}
+
+    @property
+    def interaction(self) -> dict[int, float]:
+        """{power: coefficient} of the powers n >= 4."""
+        return {n: float(c) for n, c in zip(self.powers, self.coefficients, strict=True)}
+
+    @property
+    def couplings(self) -> dict[str, tuple[float, str, float]]:
+        """{name: (value, observable, factor)}: U contains value * factor * observable, for reweighting."""
+        higher = {COUPLING_NAMES.get(n, f"g{n}"): (c, f"phi{n}", 1.0) for n, c in self.interaction.items()}
+        return {"mu2": (float(self.mu2), "phi2", 0.5), **higher}
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        where = {"shape": list(self.shape)}
+        if isinstance(self.lattice, Graph):
+            where["links"] = np.asarray(self.lattice.links).tolist()
+        return {
+            **where,
+            "mu2": float(self.mu2),
+            "couplings": {str(n): c for n, c in self.interaction.items()},
+            "m0_sq": float(self.m0_sq),
+            "stiffness": float(self.stiffness),
+        }
+
+    @property
+    def mean_field(self) -> MeanField:
+        return describe(
+            np.asarray(self.lattice.eigenvalues, float),
+            float(self.stiffness),
+            float(self.m0_sq),
+            float(self.mu2),
+            self.interaction,
+        )
+
+    @property
+    def phases(self) -> dict[str, tuple[str, float, float]]:
+        """Disordered and ordered, told apart by q, where mean field expects both; empty elsewhere.
+
+        See `MeanField.two_phases` for what decides.
+        """
+        mean_field = self.mean_field
+        if not mean_field.two_phases:
+            return {}
+        cut = mean_field.q_cut
+        return {"disordered": ("q", 0.0, cut), "ordered": ("q", cut, math.inf)}
+
+    @property
+    def stop(self) -> dict[str, float]:
+        """How deep a ladder must go: below the ordered phase if there may be one, else until the evidence is in."""
+        energy = self.mean_field.stop_energy
+        return {"dlogz": -3.0} if energy is None else {"energy": energy}
+
+    @property
+    def softness(self) -> float:
+        """nu = V/8 between 2 and 256.
+
+        A level is unimodal in U where S'' < beta^2/nu, and S'' falls as 1/V.  For phi^6 at its defaults V = 64 is
+        right at 30 and no longer at 100; V/8 stays a factor of four below.  Above 256 nothing was measured.
+        """
+        low, high = SOFTNESS_LIMITS
+        return float(min(max(self.lattice.sites / SITES_PER_SOFTNESS, low), high))
+
+
+jax.tree_util.register_dataclass(
+    ScalarField,
+    data_fields=["lattice", "mu2", "coefficients", "m0_sq", "stiffness"],
+    meta_fields=["powers", "name"],
+)

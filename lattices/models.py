@@ -1,0 +1,146 @@
+"""Which models can be built, and which couplings and shapes they allow."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lattices.field import ScalarField
+from lattices.graph import Graph, graph
+from lattices.torus import Torus, torus
+
+
+def phi4(
+    L: int | None = None,
+    *,
+    mu2: float,
+    lam: float = 1.0,
+    m0_sq: float = 1.0,
+    stiffness: float = 1.0,
+    dim: int | None = None,
+    shape: Sequence[int] | None = None,
+) -> ScalarField:
+    """phi^4 on a periodic lattice: S = sum_x [stiffness/2 sum_mu (phi_{x+mu} - phi_x)^2 + mu2/2 phi^2 + lam phi^4].
+
+    The lattice is L^dim, dim = 2 unless given, or any `shape`.
+    """
+    lattice = torus(_checked_shape(L, dim, shape))
+    return _field("phi4", lattice, mu2, {4: lam}, m0_sq, stiffness)
+
+
+def phi6(
+    L: int | None = None,
+    *,
+    mu2: float,
+    lam: float = -1.0,
+    eta: float = 0.2,
+    m0_sq: float = 1.0,
+    stiffness: float = 2.0,
+    dim: int | None = None,
+    shape: Sequence[int] | None = None,
+) -> ScalarField:
+    """phi^6 on a periodic lattice: phi^4 and eta phi^6, with a first-order transition where lam < 0.
+
+    The lattice is L^dim, dim = 2 unless given, or any `shape`.  A link costs (phi_{x+mu} - phi_x)^2, stiffness = 2.
+    """
+    lattice = torus(_checked_shape(L, dim, shape))
+    return _field("phi6", lattice, mu2, {4: lam, 6: eta}, m0_sq, stiffness)
+
+
+def scalar_field(
+    shape: Sequence[int],
+    *,
+    mu2: float,
+    couplings: Mapping[int, float] | None = None,
+    m0_sq: float = 1.0,
+    stiffness: float = 1.0,
+) -> ScalarField:
+    """Any even potential mu2/2 phi^2 + sum_n couplings[n] phi^n on a periodic lattice; without couplings a free field."""
+    lattice = torus(_checked_shape(None, None, shape))
+    return _field("scalar field", lattice, mu2, couplings or {}, m0_sq, stiffness)
+
+
+def scalar_field_on_graph(
+    links: Any,
+    *,
+    mu2: float,
+    couplings: Mapping[int, float] | None = None,
+    m0_sq: float = 1.0,
+    stiffness: float = 1.0,
+) -> ScalarField:
+    """The same field on any lattice: a NetKet graph (`netket.graph.Triangular([6, 6])`, ...) or a list of links.
+
+    The action has stiffness/2 (phi_x - phi_y)^2 for every link listed, twice for one that is listed twice.
+    """
+    return _field("scalar field on a graph", graph(links), mu2, couplings or {}, m0_sq, stiffness)
+
+
+def _field(
+    name: str, lattice: Torus | Graph, mu2: float, couplings: Mapping[int, float], m0_sq: float, stiffness: float
+) -> ScalarField:
+    mu2, m0_sq, stiffness = _number("mu2", mu2), _number("m0_sq", m0_sq), _number("stiffness", stiffness)
+    if m0_sq <= 0:
+        raise ValueError(f"m0_sq must be positive, or the prior has no norm; got {m0_sq}")
+    if stiffness <= 0:
+        raise ValueError(f"stiffness must be positive; got {stiffness}")
+    interaction = _checked_couplings(mu2, couplings)
+    powers = tuple(sorted(interaction))
+    coefficients = tuple(interaction[n] for n in powers)
+    return ScalarField(lattice, mu2, coefficients, m0_sq, stiffness, powers, name)
+
+
+def _checked_couplings(mu2: float, couplings: Mapping[int, float]) -> dict[int, float]:
+    if not isinstance(couplings, Mapping):
+        raise TypeError(f"couplings must be a dict such as {{4: lam, 6: eta}}; got {couplings!r}")
+    for n in couplings:
+        if not isinstance(n, int) or n < 4 or n % 2:
+            raise ValueError(f"powers in couplings must be even and at least 4 (phi^2 is mu2); got {n!r}")
+    interaction = {n: _number(f"the coefficient of phi^{n}", c) for n, c in couplings.items()}
+    highest = max((n for n, c in interaction.items() if c != 0), default=2)
+    leading = mu2 if highest == 2 else interaction[highest]
+    if leading <= 0:
+        which = "mu2" if highest == 2 else f"the coefficient of phi^{highest}"
+        raise ValueError(f"the potential is unbounded below: {which} is {leading}, and the highest power must be positive")
+    return interaction
+
+
+def _checked_shape(L: int | None, dim: int | None, shape: Sequence[int] | None) -> tuple[int, ...]:
+    if (L is None) == (shape is None):
+        raise ValueError(f"give either L or shape; got L={L} and shape={shape}")
+    if shape is None:
+        lengths: tuple = (L,) * _dimension(2 if dim is None else dim)
+    elif dim is not None:
+        raise ValueError(f"dim belongs to L, a shape has its own dimension; got dim={dim} and shape={shape}")
+    elif isinstance(shape, str) or not isinstance(shape, Sequence) or len(shape) == 0:
+        raise ValueError(f"shape must be a sequence of integers such as (6, 10); got {shape!r}")
+    else:
+        lengths = tuple(shape)
+    try:
+        checked = tuple(operator.index(length) for length in lengths)
+    except TypeError:
+        raise ValueError(f"lengths of a lattice must be integers; got {lengths}") from None
+    if min(checked) < 2:
+        raise ValueError(f"every length of a lattice must be at least 2; got {checked}")
+    return checked
+
+
+def _dimension(dim: int) -> int:
+    try:
+        checked = operator.index(dim)
+    except TypeError:
+        raise ValueError(f"dim must be an integer; got {dim!r}") from None
+    if checked < 1:
+        raise ValueError(f"dim must be at least 1; got {dim}")
+    return checked
+
+
+def _number(name: str, given: Any) -> float:
+    try:
+        number = float(given)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number; got {given!r}") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite; got {number}")
+    return number

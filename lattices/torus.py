@@ -1,0 +1,126 @@
+"""What is a periodic hypercubic lattice: its links, and the real Fourier modes in which its free field is diagonal.
+
+The modes are cas(k x) = cos(k x) + sin(k x), k = 2 pi n / L: real, orthonormal once divided by sqrt(L), and their matrix
+is symmetric, so the transform is its own inverse.  Each is an eigenvector of -Laplacian with eigenvalue
+khat^2 = sum_mu 4 sin^2(k_mu / 2), listed in the order of the FFT.
+
+Two links join the sites of an axis with L = 2, one forward and one around the torus, and both are counted: that is what
+the sum over x and mu says, and what khat^2 = 4 sin^2(pi / 2) belongs to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Array = jax.Array
+
+# Longest axis for which a matrix product per axis beats the FFT: measured on a CPU (benchmarks/mode_basis.py); on
+# accelerators, whose matrix units are faster relative to their FFT, a guess.
+LONGEST_MATRIX_AXIS = {"cpu": 64}
+LONGEST_MATRIX_AXIS_ELSEWHERE = 256
+
+AXIS_NAMES = ("x", "y", "z", "t")
+
+
+@dataclass(frozen=True)
+class Torus:
+    """A periodic lattice of `shape`; `transform` ("matrix" or "fft") is how fields reach their modes."""
+
+    shape: tuple[int, ...]
+    transform: str
+
+    @property
+    def sites(self) -> int:
+        return int(np.prod(self.shape))
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        if len(self.shape) <= len(AXIS_NAMES):
+            return AXIS_NAMES[: len(self.shape)]
+        return tuple(f"x{axis}" for axis in range(len(self.shape)))
+
+    @property
+    def eigenvalues(self) -> np.ndarray:
+        """khat^2 of every mode, shape (sites,), in the order of `to_modes`."""
+        return _eigenvalues(self.shape)
+
+    @property
+    def lowest_eigenvalue(self) -> float:
+        """khat^2 of the smallest nonzero momentum, along the longest axes."""
+        return float(4 * np.sin(np.pi / max(self.shape)) ** 2)
+
+    def to_modes(self, x: Array) -> Array:
+        """(..., *shape) -> (..., sites)"""
+        batch = x.shape[: x.ndim - len(self.shape)]
+        return self._hartley(x).reshape(*batch, self.sites)
+
+    def from_modes(self, y: Array) -> Array:
+        """(..., sites) -> (..., *shape), the transpose and inverse of `to_modes`."""
+        return self._hartley(y.reshape(*y.shape[:-1], *self.shape))
+
+    def link_energy(self, x: Array) -> Array:
+        """sum_x sum_mu (phi_{x+mu} - phi_x)^2 of one configuration."""
+        return sum(((jnp.roll(x, -1, axis) - x) ** 2).sum() for axis in range(len(self.shape)))
+
+    def lowest_power(self, x: Array) -> Array:
+        """|phi_k|^2 / V of one configuration, averaged over the smallest momenta: one along each of the longest axes."""
+        longest = max(self.shape)
+        wave = np.exp(2j * np.pi * np.arange(longest) / longest)
+        powers = []
+        for axis, length in enumerate(self.shape):
+            if length == longest:
+                layers = x.sum(axis=tuple(a for a in range(x.ndim) if a != axis))
+                powers.append((layers * wave.real).sum() ** 2 + (layers * wave.imag).sum() ** 2)
+        return sum(powers) / (len(powers) * self.sites)
+
+    def _hartley(self, x: Array) -> Array:
+        if self.transform == "fft":
+            return _hartley_fft(x, len(self.shape))
+        for axis, length in enumerate(self.shape):
+            x = _along(x, x.ndim - len(self.shape) + axis, _cas_matrix(length))
+        return x
+
+
+jax.tree_util.register_dataclass(Torus, data_fields=[], meta_fields=["shape", "transform"])
+
+
+def torus(shape: tuple[int, ...]) -> Torus:
+    """The torus of `shape`, with the transform that is faster on this backend."""
+    longest = LONGEST_MATRIX_AXIS.get(jax.default_backend(), LONGEST_MATRIX_AXIS_ELSEWHERE)
+    return Torus(shape, "matrix" if max(shape) <= longest else "fft")
+
+
+@lru_cache(maxsize=64)
+def _eigenvalues(shape: tuple[int, ...]) -> np.ndarray:
+    axes = [4 * np.sin(np.pi * np.arange(length) / length) ** 2 for length in shape]
+    return reduce(np.add.outer, axes).ravel()
+
+
+@lru_cache(maxsize=64)
+def _cas_matrix(length: int) -> np.ndarray:
+    # n x is reduced mod L before it becomes an angle, so that long axes lose no digits.
+    angle = 2 * np.pi * (np.outer(np.arange(length), np.arange(length)) % length) / length
+    return ((np.cos(angle) + np.sin(angle)) / np.sqrt(length)).astype(np.float32)
+
+
+def _along(x: Array, axis: int, matrix: np.ndarray) -> Array:
+    letters = "abcdefghijklmnopqrstuvwxy"[: x.ndim]
+    result = letters.replace(letters[axis], "z")
+    # Full precision, since the default of some accelerators rounds the factors to 8 bits.
+    return jnp.einsum(f"{letters},{letters[axis]}z->{result}", x, matrix, precision=jax.lax.Precision.HIGHEST)
+
+
+def _hartley_fft(x: Array, dim: int) -> Array:
+    """sum_x phi_x cas(k . x) / sqrt(V): Re - Im of the FFT, the half that a real FFT leaves out by F(-k) = conj F(k)."""
+    axes = tuple(range(x.ndim - dim, x.ndim))
+    half = jnp.fft.rfftn(x, axes=axes)
+    mirrored = (half.real + half.imag)[..., 1 : (x.shape[-1] + 1) // 2]
+    mirrored = jnp.flip(mirrored, axes)
+    mirrored = jnp.roll(mirrored, 1, axes[:-1])
+    sites = np.prod([x.shape[axis] for axis in axes])
+    return jnp.concatenate([half.real - half.imag, mirrored], axis=-1) / np.float32(np.sqrt(sites))
