@@ -1,0 +1,164 @@
+"""How large is the error of a single ladder?  Families of particles, read from the genealogy, as independent groups.
+
+An estimate is a function of the populations of all levels.  A particle moves it in two ways: by its own weight, and by
+the volume ratios G_{k+1}/G_k = sum_j w_kj r_k(U_kj) it takes part in, on which all later volumes rest.  To first order
+
+    delta F = sum_k sum_j psi_kj,    psi_kj = V_kj + c_k w_kj r_k(U_kj)/mean(r_k)  minus its average in the level,
+
+with V_kj = W_kj y_kj the sample's own term (y = 1 for log Z, O - <O> for a mean, W normalised), and
+c_k = sum_{l > k} sum_i V_i p_l(U_i), where p_l = (n_l f_l/G_l)/D is the share of level l in the mixture.
+
+Particles with a common ancestor are correlated, those without are nearly not, hence Var F = sum over families of
+(sum of psi in the family)^2: Chan and Lai (2013), Lee and Whiteley (2018).  Lineages coalesce in long ladders, so the
+ancestor is taken a limited number of levels back: Olsson and Douc (2019).  Here a ladder is cut into stretches of `lag`
+levels; a stretch with the sum B, and the stretch before it with the sum A, are grouped by the ancestors at the
+beginning of the stretch before, and contribute B^2 + 2AB.  The prior draws count as the level before the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import logsumexp
+
+from observables.estimator import Bins, Columns, Estimate, along
+from observables.mixture import log_factor
+from observables.record import Replica
+
+Array = np.ndarray
+
+SHARE_BINS = 2000  # energies at which the shares p_l are evaluated, for c_k
+SURVIVING_FAMILIES = 20  # the lag is shortened until this many families are left on average
+
+
+def covariance(found: Estimate, lag: int | None = None) -> Array:
+    """(T, 1 + m, 1 + m): the covariance of log Z and the means of the moments, target by target."""
+    log_z, mean = found.pooled()
+    log_total = log_z + np.log(len(found.log_z))
+    size = 1 + mean.shape[1]
+    result = np.zeros((len(log_z), size, size))
+    for block, log_bases in zip(found.pool.blocks, found.pool.log_base, strict=True):
+        groups = [list(along(found.targets, replica)) for replica in block]
+        for g, (some, _) in enumerate(groups[0]):
+            beta = np.array([found.targets.points[t]["beta"] for t in some])
+            parts = [
+                Terms(r, base, groups[i][g][1], found.moments(r, groups[i][g][1]), beta, log_total[some], mean[some])
+                for i, (r, base) in enumerate(zip(block, log_bases, strict=True))
+            ]
+            for part in parts:
+                later = _later_shares(part, parts)
+                length = lag if lag is not None else choose_lag(part.replica)
+                result[some] += _families(part, later, length)
+    return result
+
+
+@dataclass(frozen=True)
+class Terms:
+    """V = W y of the samples of one replica, level by level."""
+
+    replica: Replica
+    log_base: Array
+    energy: Array  # U' of the samples
+    values: Columns | Bins
+    beta: Array  # (T,)
+    log_total: Array  # (T,)
+    mean: Array  # (T, m)
+
+    def __iter__(self) -> Iterator[tuple[slice, Array]]:
+        """(samples, V (n, T, 1 + m)) of the prior draws, then of every level."""
+        count = self.replica.shape[1]
+        start, stop = 0, self.replica.draws
+        for _ in range(self.replica.shape[0] + 1):
+            part = slice(start, stop)
+            weight = np.exp(self.log_base[part, None] - self.energy[part, None] * self.beta - self.log_total)
+            rows = self.values.rows(part)
+            v = np.empty((*weight.shape, 1 + rows.shape[1]))
+            v[..., 0] = weight
+            v[..., 1:] = weight[..., None] * (rows[:, None, :] - self.mean)
+            yield part, v
+            start, stop = stop, stop + count
+
+
+def _later_shares(part: Terms, parts: list[Terms]) -> Array:
+    """c_k = sum_{l > k} sum_i V_i p_l(U_i), (1 + K, T, 1 + m); its first row belongs to the prior draws."""
+    replica = part.replica
+    sample = replica.energy[:: max(1, len(replica.energy) // 200_000)]
+    edges = np.unique(np.quantile(sample[np.isfinite(sample)], np.linspace(0, 1, SHARE_BINS + 1)))
+    centres = np.concatenate([edges[:1], 0.5 * (edges[1:] + edges[:-1]), edges[-1:]])
+    histogram = np.zeros((len(centres), len(part.beta) * (1 + part.mean.shape[1])))
+    for other in parts:
+        energy, ratio = replica.energy, None
+        if len(parts) > 1:  # V p_l = (V D_r/D) (p_l D/D_r), with D_r of this replica and D of the block
+            energy = other.replica.energy_at({name: value for name, (value, _, _) in replica.couplings.items()})
+            with np.errstate(invalid="ignore"):
+                log_ratio = replica.mixture.log_density(energy) + other.log_base - other.replica.log_share
+            ratio = np.exp(np.nan_to_num(log_ratio, nan=-np.inf))
+        for samples, v in other:
+            index = np.searchsorted(edges, energy[samples], side="right")
+            hits = np.ones(len(index)) if ratio is None else ratio[samples]
+            into = csr_array((hits, (index, np.arange(len(index)))), shape=(len(centres), len(index)))
+            histogram += into @ v.reshape(len(index), -1)
+    level_share = np.zeros((1 + len(replica.level), histogram.shape[1]))
+    for start in range(0, len(centres), 100):
+        level_share += replica.mixture.shares(centres[start : start + 100]).T @ histogram[start : start + 100]
+    return (level_share[::-1].cumsum(axis=0)[::-1] - level_share).reshape(-1, len(part.beta), 1 + part.mean.shape[1])
+
+
+def _families(part: Terms, later: Array, lag: int) -> Array:
+    """sum over stretches and families of B^2 + 2AB, (T, 1 + m, 1 + m)."""
+    replica = part.replica
+    if replica.parent is None:
+        raise ValueError("This ladder has no genealogy (variable `parent`), so one replica has no error estimate.")
+    result = np.zeros((len(part.beta), later.shape[2], later.shape[2]))
+    ancestor = np.arange(replica.draws)  # at the beginning of this stretch, of every particle
+    before = ancestor  # at the beginning of the stretch before
+    size_before = size = replica.draws
+    a = np.zeros((size_before, *later.shape[1:]))
+    b, a_next = np.zeros_like(a), np.zeros_like(a)
+    for p, (samples, v) in enumerate(part):
+        if p > 0:
+            parent = replica.parent[p - 1]
+            ancestor, before = ancestor[parent], before[parent]
+        if p > 0 and p % lag == 0:
+            result += _products(a, b)
+            before, size_before, a = ancestor, size, a_next
+            size = len(before)
+            ancestor = np.arange(size)
+            b, a_next = np.zeros((size_before, *later.shape[1:])), np.zeros((size, *later.shape[1:]))
+        weight = np.exp(replica.log_share[samples] - np.log(len(v)))
+        if p < len(replica.level):
+            v = v + later[p] * (weight * _next_ratio(replica, p, samples, weight))[:, None, None]
+        v = v - weight[:, None, None] * v.sum(axis=0)
+        flat = v.reshape(len(v), -1)
+        b += _sum_by(before, size_before, flat).reshape(b.shape)
+        a_next += _sum_by(ancestor, size, flat).reshape(a_next.shape)
+    return result + _products(a, b)
+
+
+def _next_ratio(replica: Replica, p: int, samples: slice, weight: Array) -> Array:
+    """r_k / mean(r_k) at the particles of level k = p - 1 (the prior draws are p = 0)."""
+    energy = replica.energy[samples].astype(float)
+    log_ratio = log_factor(replica.level[p], replica.softness, energy)
+    if p > 0:
+        with np.errstate(invalid="ignore"):
+            log_ratio = log_ratio - log_factor(replica.level[p - 1], replica.softness, energy)
+    log_ratio = np.where((weight > 0) & np.isfinite(log_ratio), log_ratio, -np.inf)
+    ratio = np.exp(log_ratio - log_ratio.max())
+    return ratio / (weight @ ratio)
+
+
+def _sum_by(family: Array, count: int, values: Array) -> Array:
+    into = csr_array((np.ones(len(family)), (family, np.arange(len(family)))), shape=(count, len(family)))
+    return into @ values
+
+
+def _products(a: Array, b: Array) -> Array:
+    ab = np.einsum("itf,itg->tfg", a, b)
+    return np.einsum("itf,itg->tfg", b, b) + ab + ab.transpose(0, 2, 1)
+
+
+def choose_lag(replica: Replica) -> int:
+    return 10**9

@@ -1,0 +1,127 @@
+"""How densely did a replica sample energy U?  D(U) = sum_l n_l f_l(U) / G_l, the denominator of every weight.
+
+The sum runs over all levels and the prior draws (f = 1, G = 1).  It depends on U alone, so millions of particles share
+one table of log D, filled exactly at its nodes and interpolated by cubics that match value and slope.  The table is
+refined until the cubic is right to TABLE_TOLERANCE in the middle of every interval.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.interpolate import CubicHermiteSpline
+from scipy.special import logsumexp
+
+Array = np.ndarray
+
+TABLE_TOLERANCE = 1e-6  # of log D; statistical errors are a thousand times larger
+NEGLIGIBLE = 36.0  # terms smaller than exp(-36) = 2e-16 of the sum change nothing in double precision
+NODES_AT_ONCE = 512
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The components one replica drew from: n_l f_l(U) / G_l with f = (E_l - U)_+^nu or exp(-beta_l U)."""
+
+    level: Array  # (K,) E_l or beta_l
+    log_scale: Array  # (K,) log(n_l / G_l)
+    softness: float | None  # nu; None for a tempered ladder
+    draws: int  # prior draws
+
+    def log_factors(self, energy: Array) -> Array:
+        """log f_l(U), shape (*energy.shape, K)."""
+        return log_factor(self.level, self.softness, np.asarray(energy, float)[..., None])
+
+    def shares(self, energy: Array) -> Array:
+        """(n, 1 + K): the probability that a sample of energy U came from the prior draws, or from level l."""
+        with np.errstate(divide="ignore"):
+            log_prior = np.full((len(energy), 1), np.log(self.draws))
+        log_terms = np.concatenate([log_prior, self.log_scale + self.log_factors(energy)], axis=1)
+        return np.exp(log_terms - logsumexp(log_terms, axis=1, keepdims=True))
+
+    def exact(self, energy: Array) -> tuple[Array, Array]:
+        """log D and its slope d log D / dU, term by term; terms that cannot matter are left out of each stretch."""
+        energy = np.asarray(energy, float)
+        order = np.argsort(energy)
+        log_d, slope = np.empty(energy.shape), np.empty(energy.shape)
+        for start in range(0, len(order), NODES_AT_ONCE):
+            some = order[start : start + NODES_AT_ONCE]
+            log_d[some], slope[some] = self._stretch(energy[some])
+        return log_d, slope
+
+    def _stretch(self, energy: Array) -> tuple[Array, Array]:
+        with np.errstate(divide="ignore"):
+            log_prior = np.log(self.draws)
+        first, last = self.log_scale + self.log_factors(energy[[0, -1]])
+        largest = np.maximum(first, last)  # log f is monotone in U: no term is larger in between
+        floor = -np.inf
+        if self.softness is not None and self.softness > 0:  # only then D falls monotonically: smallest at the last U
+            floor = np.logaddexp(log_prior, logsumexp(last)) - NEGLIGIBLE - np.log(len(first))
+        near = np.flatnonzero(largest >= floor)
+        level, scale = self.level[near], self.log_scale[near]
+        terms = scale + log_factor(level, self.softness, energy[:, None])
+        log_d = np.logaddexp(log_prior, logsumexp(terms, axis=1)) if near.size else np.full(energy.shape, log_prior)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.where(np.isfinite(terms), np.exp(terms - log_d[:, None]), 0.0)
+        if self.softness is None:
+            return log_d, -(share * level).sum(axis=1)
+        room = level - energy[:, None]
+        return log_d, -self.softness * np.divide(share, room, out=np.zeros_like(share), where=room > 0).sum(axis=1)
+
+    def log_density(self, energy: Array) -> Array:
+        """log D(U) of every sample, through the table where log D is smooth."""
+        energy = np.asarray(energy)
+        live = energy[np.isfinite(energy)]
+        if self.softness == 0.0:
+            return self._steps(energy)
+        if live.size == 0 or (self.softness is not None and self.softness < 1.0):
+            flat = np.where(np.isfinite(energy), energy, 0.0).ravel()
+            return self.exact(flat)[0].reshape(energy.shape)
+        table = self.table(float(live.min()), float(live.max()))
+        return table(np.where(np.isfinite(energy), energy, live[0]).astype(float))
+
+    def _steps(self, energy: Array) -> Array:
+        """nu = 0: D jumps at every level, and is constant in between."""
+        order = np.argsort(-self.level)
+        with np.errstate(divide="ignore"):
+            totals = np.logaddexp.accumulate(np.concatenate([[np.log(self.draws)], self.log_scale[order]]))
+        above = np.searchsorted(-self.level[order], -energy.astype(float), side="left")
+        return totals[above]
+
+    def table(self, low: float, high: float) -> CubicHermiteSpline:
+        """log D between two energies, with a node at every level (where a power (E_l - U)^nu begins)."""
+        span = max(high - low, 1e-6 * max(abs(low), abs(high), 1.0))
+        low, high = low - 1e-6 * span, high + 1e-6 * span
+        nodes = np.linspace(low, high, 65)
+        if self.softness is not None:
+            inside = self.level[(self.level > low) & (self.level < high)]
+            nodes = np.union1d(nodes, np.concatenate([inside, np.linspace(low, min(self.level.min(), high), 65)]))
+        value, slope = self.exact(nodes)
+        left, right = nodes[:-1], nodes[1:]
+        while True:
+            middle = 0.5 * (left + right)
+            exact_value, exact_slope = self.exact(middle)
+            error = np.abs(CubicHermiteSpline(nodes, value, slope)(middle) - exact_value)
+            wrong = (error > TABLE_TOLERANCE) & (right - left > 1e-9 * span)
+            if not wrong.any():
+                return CubicHermiteSpline(nodes, value, slope)
+            at = np.searchsorted(nodes, middle[wrong])
+            nodes = np.insert(nodes, at, middle[wrong])
+            value = np.insert(value, at, exact_value[wrong])
+            slope = np.insert(slope, at, exact_slope[wrong])
+            left, right = (
+                np.concatenate([left[wrong], middle[wrong]]),
+                np.concatenate([middle[wrong], right[wrong]]),
+            )
+
+
+def log_factor(level: Array, softness: float | None, energy: Array) -> Array:
+    """log f of a level (E or beta) at energy U, broadcast."""
+    if softness is None:
+        return -level * energy
+    room = level - energy
+    if softness == 0.0:
+        return np.where(room > 0, 0.0, -np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(room > 0, softness * np.log(np.where(room > 0, room, 1.0)), -np.inf)

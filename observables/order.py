@@ -1,0 +1,62 @@
+"""In which phase is the system?  Order parameters, their fluctuations, and the weight of each phase."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from observables.errors import Uncertain
+from observables.estimator import Columns, Targets, estimate
+from observables.labels import dataset
+from observables.record import Pool
+from observables.thermodynamics import Source
+
+
+def order_parameters(ladder: Source, beta: Any = 1.0, *, errors: str = "auto", **couplings: Any) -> xr.Dataset:
+    """The mean of the energy and of every recorded observable, and what follows from them.
+
+    binder = 1 - <m^4> / (3 <m^2>^2) and susceptibility = V (<m^2> - <|m|>^2), where m2, m4, abs_m are recorded.
+    """
+    pool = Pool.of(ladder)
+    names = ["energy", *pool.observables]
+    targets = Targets.grid(pool, beta, couplings)
+    found = estimate(
+        pool, targets, lambda replica, energy: Columns([energy, *(replica.observable(n) for n in pool.observables)])
+    )
+    uncertain = Uncertain(found, errors)
+    answers = {name: uncertain.of(lambda log_z, mean, i=i: mean[:, i]) for i, name in enumerate(names)}
+    column = {name: i for i, name in enumerate(names)}
+    if {"m2", "m4"} <= set(names):
+        m2, m4 = column["m2"], column["m4"]
+        answers["binder"] = uncertain.of(lambda log_z, mean: 1 - mean[:, m4] / (3 * mean[:, m2] ** 2))
+    if {"m2", "abs_m", "q", "phi2"} <= set(names):
+        m2, abs_m = column["m2"], column["abs_m"]
+        volume = sites(pool)
+        answers["susceptibility"] = uncertain.of(lambda log_z, mean: volume * (mean[:, m2] - mean[:, abs_m] ** 2))
+    return dataset(uncertain, answers)
+
+
+def sites(pool: Pool) -> float:
+    """The number of lattice sites, from q = phi2 / V."""
+    replica = pool.replicas[0]
+    return float(np.round(np.sum(replica.prior_observables["phi2"]) / np.sum(replica.prior_observables["q"])))
+
+
+def phase_weights(
+    ladder: Source, by: str = "q", cut: float = 1.25, beta: Any = 1.0, *, errors: str = "auto", **couplings: Any
+) -> xr.Dataset:
+    """The share of the ordered phase, that is of `by` >= `cut`, and the log of its odds."""
+    pool = Pool.of(ladder)
+    if by not in ("energy", *pool.observables):
+        raise ValueError(f"This ladder recorded no observable {by!r}; recorded are: {', '.join(pool.observables)}.")
+    targets = Targets.grid(pool, beta, couplings)
+    found = estimate(pool, targets, lambda replica, energy: Columns([(replica.observable(by) >= cut).astype(float)]))
+    uncertain = Uncertain(found, errors)
+    answers = {
+        "ordered_share": uncertain.of(lambda log_z, mean: mean[:, 0]),
+        "log_odds": uncertain.of(lambda log_z, mean: np.log(mean[:, 0]) - np.log1p(-mean[:, 0])),
+    }
+    result = dataset(uncertain, answers)
+    return result.assign_attrs(phase_by=by, phase_cut=float(cut))

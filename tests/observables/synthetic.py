@@ -1,0 +1,188 @@
+"""Exact synthetic ladders, without the engine: sequential Monte Carlo in the energy itself, from a known g(U).
+
+The prior is s1 ~ chi^2(D1), s2 ~ chi^2(D2), the energy U = a s1 + b s2 with a = b = 1/(2 sigma^2).  Then U has a Gamma
+density, s1/(s1 + s2) is a Beta variable independent of U, and for any couplings
+
+    log Z(beta, a, b) = -D1/2 log(1 + 2 beta a) - D2/2 log(1 + 2 beta b).
+
+A particle is redrawn exactly from its level with probability `refresh` and stays where it is otherwise, so that the
+memory of a mutation can be chosen.  Levels are fixed beforehand, from the exact density: nothing adapts.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import xarray as xr
+from scipy import stats
+from scipy.special import logsumexp
+
+from quenchphys.ladder import Ladder
+
+GRID = 20_001
+
+
+@dataclass(frozen=True)
+class Chi2:
+    """The problem: dimensions D1 and D2, width sigma of the likelihood."""
+
+    d1: int = 12
+    d2: int = 8
+    sigma: float = 0.5
+
+    @property
+    def coupling(self) -> float:
+        return 1 / (2 * self.sigma**2)
+
+    @property
+    def shape(self) -> float:
+        return (self.d1 + self.d2) / 2
+
+    @cached_property
+    def density(self):
+        """g(U)"""
+        return stats.gamma(self.shape, scale=2 * self.coupling)
+
+    def log_z(self, beta, a=None, b=None):
+        a, b = (self.coupling if c is None else c for c in (a, b))
+        beta = np.asarray(beta, float)
+        return -self.d1 / 2 * np.log1p(2 * beta * a) - self.d2 / 2 * np.log1p(2 * beta * b)
+
+    def canonical(self, beta):
+        """The distribution of U at inverse temperature beta."""
+        return stats.gamma(self.shape, scale=1 / (self.sigma**2 + beta))
+
+    def log_volume(self, energy, softness):
+        u, log_rho = self._level(float(energy), softness)
+        return logsumexp(log_rho) + np.log(u[1] - u[0])
+
+    def _level(self, energy, softness):
+        u = (np.arange(GRID) + 0.5) * (energy / GRID)
+        with np.errstate(divide="ignore"):
+            return u, self.density.logpdf(u) + softness * np.log(energy - u)
+
+    def draw(self, rng, level, softness, n):
+        """n energies from the level: Gamma at a temperature, or by the inverse of the cumulative sum."""
+        if softness is None:
+            return rng.gamma(self.shape, 1 / (self.sigma**2 + level), n)
+        u, log_rho = self._level(level, softness)
+        cumulative = np.cumsum(np.exp(log_rho - log_rho.max()))
+        edges = np.append(0.0, u + 0.5 * (u[1] - u[0]))
+        return np.interp(rng.uniform(size=n), np.append(0.0, cumulative / cumulative[-1]), edges)
+
+    @lru_cache(maxsize=8)  # noqa: B019 - a frozen problem, kept for the length of the tests
+    def schedule(self, softness, ess, last):
+        """Levels whose exact reweighting to the next one has the effective sample size asked for."""
+        if softness is None:
+            return np.linspace(0, 1, round(last) + 1)[1:]
+        levels = [float(self.density.mean() + 2 * self.density.std())]
+        while levels[-1] > last:
+            u, log_rho = self._level(levels[-1], softness)
+            rho = np.exp(log_rho - logsumexp(log_rho))
+
+            def fraction(step, u=u, rho=rho):
+                room = 1 - step / (levels[-1] - u)
+                r = np.where(room > 0, np.clip(room, 0, None) ** softness, 0.0)
+                return (rho @ r) ** 2 / (rho @ r**2)
+
+            low, high = 0.0, levels[-1]
+            for _ in range(50):
+                middle = 0.5 * (low + high)
+                low, high = (middle, high) if fraction(middle) > ess else (low, middle)
+            levels.append(levels[-1] - low)
+        return np.array(levels)
+
+
+def ladder(
+    problem=Chi2(), softness=2.0, particles=200, replicas=1, seed=0, refresh=1.0, draws=None, ess=0.9, last=3.0,
+    resample_below=0.5,
+) -> Ladder:  # fmt: skip
+    """A ladder as the engine would record it.  softness=None is a tempered ladder of `last` temperatures up to 1."""
+    rng = np.random.default_rng(seed)
+    levels = problem.schedule(softness, ess, last)
+    runs = [_run(problem, softness, levels, particles, draws or 10 * particles, refresh, resample_below, rng) for _ in range(replicas)]
+    stack = {name: np.stack([run[name] for run in runs]) for name in runs[0]}
+    return build(problem, softness, levels, stack, seed)
+
+
+def _run(problem, softness, levels, n, draws, refresh, resample_below, rng):
+    prior_u = problem.density.rvs(draws, random_state=rng)
+    prior_share = rng.beta(problem.d1 / 2, problem.d2 / 2, draws)
+    u, share, log_w, log_g = prior_u, prior_share, np.full(draws, -np.log(draws)), 0.0
+    out = {name: [] for name in ("u", "share", "log_w", "parent", "log_g")}
+    for k, level in enumerate(levels):
+        log_w = log_w + _log_ratio(u, levels[k - 1] if k else None, level, softness)
+        log_g += logsumexp(log_w)
+        log_w -= logsumexp(log_w)
+        parent = np.arange(len(u))
+        if k == 0 or np.exp(-logsumexp(2 * log_w)) < resample_below * n:
+            positions = (rng.uniform() + np.arange(n)) / n
+            parent = np.minimum(np.searchsorted(np.cumsum(np.exp(log_w)), positions), len(u) - 1)
+            log_w = np.full(n, -np.log(n))
+        u, share = u[parent].copy(), share[parent].copy()
+        fresh = rng.uniform(size=n) < refresh
+        redraw = fresh & np.isfinite(log_w)  # a particle without weight stays dead until the next resampling
+        u[redraw] = problem.draw(rng, level, softness, redraw.sum())
+        share[redraw] = rng.beta(problem.d1 / 2, problem.d2 / 2, redraw.sum())
+        for name, value in (("u", u), ("share", share), ("log_w", log_w), ("parent", parent), ("log_g", log_g)):
+            out[name].append(value)
+    return {name: np.array(values) for name, values in out.items()} | {"prior_u": prior_u, "prior_share": prior_share}
+
+
+def _log_ratio(u, before, level, softness):
+    if softness is None:
+        return -(level - (before or 0.0)) * u
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_f = softness * np.log(np.clip(level - u, 0, None))
+        if softness == 0:
+            log_f = np.where(u < level, 0.0, -np.inf)
+        if before is not None:
+            log_f = log_f - (softness * np.log(np.clip(before - u, 0, None)) if softness else 0.0)
+    return np.where(u < level, log_f, -np.inf)
+
+
+def build(problem, softness, levels, runs, seed) -> Ladder:
+    """The tree of a ladder from arrays [replica, level, particle]."""
+    replicas, count, n = runs["u"].shape
+    s = 1 / problem.coupling
+    dims = ("replica", "level", "particle")
+    tree = {
+        "/": xr.Dataset(attrs={
+            "method": "quench" if softness is not None else "temper",
+            "softness": np.nan if softness is None else softness,
+            "seed": seed,
+            "settings": json.dumps({"particles": n, "replicas": replicas}),
+            "problem": "chi2",
+            "couplings": json.dumps({"a": (problem.coupling, "s1", 1.0), "b": (problem.coupling, "s2", 1.0)}),
+            "phases": json.dumps({}),
+            "outcome": "converged",
+        }),
+        "levels": xr.Dataset({
+            "energy" if softness is not None else "beta": (("replica", "level"), np.tile(levels, (replicas, 1))),
+            "log_volume": (("replica", "level"), runs["log_g"]),
+            "level_count": ("replica", np.full(replicas, count)),
+            "acceptance": (("replica", "level"), np.ones((replicas, count))),
+            "gradients": (("replica", "level"), np.ones((replicas, count))),
+        }),
+        "particles": xr.Dataset({
+            "energy": (dims, runs["u"].astype(np.float32)),
+            "log_weight": (dims, runs["log_w"].astype(np.float32)),
+            "parent": (dims, runs["parent"].astype(np.int32)),
+            "s1": (dims, (s * runs["u"] * runs["share"]).astype(np.float32)),
+            "s2": (dims, (s * runs["u"] * (1 - runs["share"])).astype(np.float32)),
+        }),
+        "prior": xr.Dataset({
+            "energy": (("replica", "draw"), runs["prior_u"].astype(np.float32)),
+            "s1": (("replica", "draw"), (s * runs["prior_u"] * runs["prior_share"]).astype(np.float32)),
+            "s2": (("replica", "draw"), (s * runs["prior_u"] * (1 - runs["prior_share"])).astype(np.float32)),
+        }),
+        "configurations": xr.Dataset({
+            "field": (("replica", "sample", "component"), np.stack([runs["u"][:, -1], runs["share"][:, -1]], axis=-1)),
+            "level": (("replica", "sample"), np.full((replicas, n), count - 1)),
+            "particle": (("replica", "sample"), np.tile(np.arange(n), (replicas, 1))),
+        }),
+    }  # fmt: skip
+    return Ladder(xr.DataTree.from_dict(tree))
