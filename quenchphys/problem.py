@@ -85,3 +85,93 @@ class SiteBasis:
 
 
 jax.tree_util.register_dataclass(SiteBasis, data_fields=["precision"], meta_fields=["shape"])
+
+
+class Constant:
+    """A problem that is no pytree, as a pytree without leaves: compiled programs hold it as a constant."""
+
+    def __init__(self, problem: Any):
+        self._problem = problem
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._problem, name)
+
+
+jax.tree_util.register_pytree_node(Constant, lambda c: ((), c._problem), lambda problem, _: Constant(problem))
+
+
+def as_argument(problem: Any) -> Any:
+    """The problem in the form compiled programs take: float32 leaves, or a constant."""
+    if jax.tree_util.all_leaves([problem]):
+        return Constant(problem)
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32) if _is_real(leaf) else leaf, problem)
+
+
+def _is_real(leaf: Any) -> bool:
+    return jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
+
+
+def check(problem: Any) -> None:
+    """Refuse, in one sentence, a problem the engine cannot sample.  Nothing is computed yet, only shapes."""
+    for name in ("sample_prior", "log_prior", "energy"):
+        if not callable(getattr(problem, name, None)):
+            raise TypeError(f"a problem needs the functions sample_prior, log_prior and energy; this {_kind(problem)} has no {name}")
+    draws = _shape_of_result(problem, "sample_prior", lambda: problem.sample_prior(jax.random.key(0), 7))
+    if not hasattr(draws, "shape") or draws.shape[:1] != (7,) or len(draws.shape) < 2:
+        raise ValueError(
+            f"sample_prior(key, n) must return an array (n, ...) with one configuration in each row; "
+            f"for n=7 it returned {_describe(draws)}"
+        )
+    if not jnp.issubdtype(draws.dtype, jnp.floating):
+        raise ValueError(f"sample_prior must return floating-point configurations; it returned {_describe(draws)}")
+    one = jax.ShapeDtypeStruct(draws.shape[1:], draws.dtype)
+    for name in ("energy", "log_prior"):
+        value = _shape_of_result(problem, name, getattr(problem, name), one)
+        if getattr(value, "shape", None) != () or not jnp.issubdtype(value.dtype, jnp.floating):
+            raise ValueError(
+                f"{name}(x) must return one real number for a configuration of shape {one.shape}; it returned {_describe(value)}"
+            )
+    if hasattr(problem, "observe"):
+        seen = _shape_of_result(problem, "observe", problem.observe, one)
+        bad = [k for k, v in seen.items() if getattr(v, "shape", None) != ()] if isinstance(seen, Mapping) else None
+        if bad is None or bad:
+            raise ValueError(
+                f"observe(x) must return a dict of scalars; it returned {_describe(seen[bad[0]] if bad else seen)}"
+                + (f" for {bad[0]!r}" if bad else "")
+            )
+        if taken := RESERVED_NAMES & set(seen):
+            raise ValueError(f"an observable may not be called {sorted(taken)[0]!r}: the record uses that name itself")
+
+
+def check_energies(energy: np.ndarray, undefined: np.ndarray) -> None:
+    """Refuse energies of prior draws from which no ladder can start."""
+    if undefined.all():
+        raise ValueError(f"the energy is NaN on all {undefined.size} prior draws; it must be a number on most of them")
+    finite = np.isfinite(energy)
+    if not finite.any(axis=-1).all() or finite.mean() < 0.5:
+        raise ValueError(
+            f"the energy is infinite or NaN on {np.sum(~finite)} of {energy.size} prior draws; "
+            "it must be finite on at least half of them"
+        )
+    if np.any(energy == -np.inf):
+        raise ValueError(f"the energy is -infinity on {np.sum(energy == -np.inf)} prior draws; it must be bounded below")
+    if np.ptp(energy[finite]) == 0:
+        raise ValueError(f"the energy is {energy[finite][0]:g} on every prior draw; it must depend on the configuration")
+
+
+def _shape_of_result(problem: Any, name: str, function: Any, *args: Any) -> Any:
+    try:
+        return jax.eval_shape(function, *args)
+    except Exception as error:
+        cause = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ValueError(f"{name} of this {_kind(problem)} fails when it is called: {cause}") from error
+
+
+def _kind(problem: Any) -> str:
+    return type(problem).__name__
+
+
+def _describe(value: Any) -> str:
+    if hasattr(value, "shape"):
+        return f"an array of shape {value.shape} and type {value.dtype}"
+    return f"a {type(value).__name__}"

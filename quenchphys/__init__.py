@@ -1,0 +1,35 @@
+"""quenchphys: free energies of lattice models by Quenched Ensemble Sampling.
+
+    import lattices, quenchphys as qp, observables
+    ladder = qp.quench(lattices.phi6(L=16, mu2=2.286))
+    observables.partition_function(ladder, beta=[0.5, 1.0])
+"""
+
+from quenchphys import presets, stopping, targets
+from quenchphys.kernels import HMC, MALA, Barker
+from quenchphys.ladder import Ladder, Outcome
+from quenchphys.problem import Problem, SiteBasis
+from quenchphys.quenching import quench
+from quenchphys.stopping import LevelLimit, ReachedEnergy, RemainingEvidence, WallTime
+from quenchphys.tempering import temper
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "HMC",
+    "MALA",
+    "Barker",
+    "Ladder",
+    "LevelLimit",
+    "Outcome",
+    "Problem",
+    "ReachedEnergy",
+    "RemainingEvidence",
+    "SiteBasis",
+    "WallTime",
+    "presets",
+    "quench",
+    "stopping",
+    "targets",
+    "temper",
+]

@@ -1,0 +1,92 @@
+"""The account of a growing ladder, kept on the host in float64: volumes, evidence so far, and who has ended, and why.
+
+The evidence above a level, Gamma(nu+1) Z = integral of G(E) exp(-E) dE, is summed by the trapezium rule down the ladder;
+the part above E_0 comes from the prior draws, each of which carries exp(-U) Gamma(nu+1, E_0 - U)/M there (the upper
+incomplete gamma function).  It only serves to decide when to stop; estimates use the whole record.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from scipy.special import gammaincc, gammaln, logsumexp
+
+from quenchphys.ladder import Outcome
+from quenchphys.levels import Family, SoftLevels
+from quenchphys.stopping import Standing, StopRule, fired
+from quenchphys.transition import Rung
+
+# A population is frozen when for this many levels in a row it hardly moved.
+FROZEN_LEVELS = 8
+FROZEN_ACCEPTANCE = 0.01
+FROZEN_DISPLACEMENT = 0.01
+
+
+class Account:
+    """One entry for each replica; `after` is called once a level."""
+
+    def __init__(self, family: Family, log_first: np.ndarray, prior_energy: np.ndarray, stop: StopRule, adaptive: bool):
+        self._family, self._stop, self._adaptive = family, stop, adaptive
+        self._begun = time.monotonic()
+        self._prior_energy = prior_energy
+        self._still = np.zeros(len(log_first), int)
+        self._log_integrand = np.full(len(log_first), -np.inf)
+        self._log_evidence = np.full(len(log_first), -np.inf)
+        self.log_volume = log_first.astype(np.float64)
+        self.parameter = np.full(len(log_first), np.nan)
+        self.levels = 0
+        self.level_count = np.zeros(len(log_first), int)
+        self.outcomes: list[Outcome | None] = [None] * len(log_first)
+
+    @property
+    def running(self) -> np.ndarray:
+        """Replicas that have not ended."""
+        return np.array([r for r, outcome in enumerate(self.outcomes) if outcome is None], dtype=int)
+
+    def after(self, rung: Rung) -> np.ndarray:
+        """Take one level (host arrays) into account; returns log G of all replicas at it."""
+        advanced = self._advance(rung)
+        lowest = np.min(np.where(rung.log_weight > -np.inf, rung.energy, np.inf), axis=1)
+        elapsed = time.monotonic() - self._begun
+        for r in self.running:
+            self.level_count[r] = self.levels + 1
+            place = Standing(
+                self.levels, self.parameter[r], lowest[r], self.log_volume[r], self._log_evidence[r], elapsed
+            )
+            if not advanced[r] or self._still[r] >= FROZEN_LEVELS:
+                self.outcomes[r] = Outcome.FROZEN
+            else:
+                self.outcomes[r] = fired(self._stop, place)
+        self.levels += 1
+        return self.log_volume.copy()
+
+    def _advance(self, rung: Rung) -> np.ndarray:
+        """Update volumes and evidence; says which replicas found a new level with particles in it."""
+        before = self.parameter
+        self.parameter = rung.parameter.astype(np.float64)
+        moved = (rung.acceptance >= FROZEN_ACCEPTANCE) & (rung.displacement >= FROZEN_DISPLACEMENT)
+        self._still = np.where(moved, 0, self._still + 1)
+        if self.levels == 0:
+            if isinstance(self._family, SoftLevels):
+                self._log_evidence = self._above()
+                self._log_integrand = self.log_volume - self.parameter
+            return np.isfinite(self.log_volume)
+        self.log_volume = self.log_volume + rung.log_ratio
+        alive = np.isfinite(self.log_volume)
+        if isinstance(self._family, SoftLevels):
+            integrand = self.log_volume - self.parameter
+            with np.errstate(divide="ignore"):
+                strip = np.logaddexp(self._log_integrand, integrand) + np.log((before - self.parameter) / 2)
+            self._log_evidence = np.logaddexp(self._log_evidence, strip)
+            self._log_integrand = integrand
+        return alive & (self.parameter != before) if self._adaptive else alive
+
+    def _above(self) -> np.ndarray:
+        """log of the integral of G(E) exp(-E) over E > E_0, from the prior draws."""
+        nu = float(self._family.softness)
+        slack = np.maximum(self.parameter[:, None] - self._prior_energy, 0.0)
+        with np.errstate(divide="ignore"):
+            log_tail = np.log(gammaincc(nu + 1, slack))
+        top = logsumexp(log_tail - self._prior_energy, axis=1)
+        return top + gammaln(nu + 1) - np.log(self._prior_energy.shape[1])

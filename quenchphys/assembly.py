@@ -1,0 +1,183 @@
+"""How the record of a run becomes a `Ladder`: labelled arrays, units, long names, and everything needed to repeat it."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import jax
+import numpy as np
+import xarray as xr
+
+from quenchphys.accounting import Account
+from quenchphys.ladder import Ladder, Outcome
+from quenchphys.levels import Family, SoftLevels
+from quenchphys.recording import Album, Record
+from quenchphys.settings import Settings
+from quenchphys.transition import Plan
+
+FORMAT = "quenchphys-ladder"
+FORMAT_VERSION = 1
+
+# A NaN among a thousand proposals is no accident of one diverging trajectory.
+UNDEFINED_SHARE = 1e-3
+# A phase was met if at some level, or among the prior draws, it had this share of the weight.
+MET_SHARE = 0.1
+
+LONG_NAMES = {
+    "energy": "energy of the level, E",
+    "beta": "inverse temperature of the stage",
+    "log_volume": "log of the volume of the level, log E_prior[f(U)]",
+    "acceptance": "mean acceptance probability",
+    "step_size": "step size of the kernel, in units of the scale of a coordinate",
+    "displacement": "root mean square move of a coordinate in the level, in units of its scale",
+    "ess": "effective size of the carried weights, as a fraction of the particles",
+    "lineages": "number of distinct ancestors at level 0",
+    "resampled": "whether the population was resampled on entering the level",
+    "undefined": "share of proposals with undefined (NaN) energy",
+}
+
+
+def assemble(
+    problem: Any,
+    method: str,
+    family: Family,
+    settings: Settings,
+    plan: Plan,
+    account: Account,
+    record: Record,
+    album: Album,
+    prior: dict[str, np.ndarray],
+    undefined: np.ndarray,
+    begun: float,
+) -> Ladder:
+    count = account.level_count
+    arrays = {name: _blank(array, count) for name, array in record.finish(account.levels).items()}
+    levels = _levels(arrays, "energy" if method == "quench" else "beta")
+    levels["level_count"] = ("replica", count, {"long_name": "number of levels"})
+    particles = xr.Dataset(
+        {name: (("replica", "level", "particle"), arrays[name]) for name in ("energy", "log_weight", "parent")}
+        | {
+            name.removeprefix("observable "): (("replica", "level", "particle"), array)
+            for name, array in arrays.items()
+            if name.startswith("observable ")
+        }
+    )
+    particles["energy"].attrs = {"long_name": "energy of the particle, U", "units": "nats"}
+    particles["log_weight"].attrs = {"long_name": "log of the normalised weight carried at the level"}
+    particles["parent"].attrs = {"long_name": "index of the parent at the level before; at level 0, of the prior draw"}
+    draws = xr.Dataset({name: (("replica", "draw"), value) for name, value in prior.items()})
+    draws["energy"].attrs = {"long_name": "energy of the prior draw, U", "units": "nats"}
+
+    dimension = int(np.prod(_shape(album)))
+    gradients = plan.kernel.transitions(dimension) * plan.kernel.gradients()
+    outcome = judge(problem, account, levels, particles, draws, undefined)
+    tree = xr.DataTree.from_dict(
+        {
+            "/": xr.Dataset(
+                attrs={
+                    "format": FORMAT,
+                    "format_version": FORMAT_VERSION,
+                    "method": method,
+                    "softness": float(family.softness) if isinstance(family, SoftLevels) else float("nan"),
+                    "outcome": outcome.value,
+                    "replica_outcomes": json.dumps([o.value for o in account.outcomes if o]),
+                    "undefined_draws": int(undefined.sum()),
+                    "seed": int(settings.seed),
+                    "problem": str(getattr(problem, "name", type(problem).__name__)),
+                    "parameters": json.dumps(getattr(problem, "parameters", {})),
+                    "couplings": json.dumps(dict(getattr(problem, "couplings", {}))),
+                    "phases": json.dumps(dict(getattr(problem, "phases", {}))),
+                    "settings": json.dumps(_plain(settings)),
+                    "dimension": dimension,
+                    "gradients_per_level": gradients,
+                    "gradients": float(count.sum()) * gradients * plan.particles,
+                    "wall_time": time.monotonic() - begun,
+                    "created": datetime.now(UTC).isoformat(timespec="seconds"),
+                    "backend": jax.default_backend(),
+                    "versions": json.dumps(_versions()),
+                }
+            ),
+            "levels": levels,
+            "particles": particles,
+            "prior": draws,
+            "configurations": _configurations(problem, album, count),
+        }
+    )
+    return Ladder(tree)
+
+
+def judge(
+    problem: Any, account: Account, levels: xr.Dataset, particles: xr.Dataset, draws: xr.Dataset, undefined: np.ndarray
+) -> Outcome:
+    """The outcome of the whole: the worst thing that happened to any replica."""
+    outcomes = [o for o in account.outcomes if o]
+    if undefined.any() or bool((levels["undefined"] > UNDEFINED_SHARE).any()):
+        return Outcome.UNDEFINED_ENERGY
+    for bad in (Outcome.FROZEN, Outcome.LEVEL_LIMIT, Outcome.TIME_LIMIT):
+        if bad in outcomes:
+            return bad
+    weight = np.exp(particles["log_weight"])
+    for observable, low, high in dict(getattr(problem, "phases", {})).values():
+        inside = (particles[observable] >= low) & (particles[observable] < high)
+        share = (weight * inside).sum("particle").max("level")
+        among_draws = ((draws[observable] >= low) & (draws[observable] < high)).mean("draw")
+        if bool((np.maximum(share, among_draws) < MET_SHARE).any()):
+            return Outcome.MISSED_PHASE
+    return outcomes[0]
+
+
+def _levels(arrays: dict[str, np.ndarray], parameter: str) -> xr.Dataset:
+    named = {parameter if name == "parameter" else name: name for name in
+             ("parameter", "log_volume", "acceptance", "step_size", "displacement", "ess", "lineages", "resampled", "undefined")}
+    levels = xr.Dataset({label: (("replica", "level"), arrays[name], {"long_name": LONG_NAMES[label]}) for label, name in named.items()})
+    if parameter == "energy":
+        levels["energy"].attrs["units"] = "nats"
+    return levels
+
+
+def _configurations(problem: Any, album: Album, count: np.ndarray) -> xr.Dataset:
+    level, particle, field = album.finish()
+    dims = tuple(getattr(problem, "dims", ())) or tuple(f"axis_{i}" for i in range(field.ndim - 2))
+    # A replica that ended before the level of a picture has none there.
+    ended = level[None, :] >= count[:, None]
+    field = np.where(ended.reshape(ended.shape + (1,) * (field.ndim - 2)), np.nan, field)
+    return xr.Dataset(
+        {
+            "field": (("replica", "sample", *dims), field, {"long_name": "configuration"}),
+            "level": (("replica", "sample"), np.where(ended, -1, level), {"long_name": "level of the configuration"}),
+            "particle": (("replica", "sample"), np.where(ended, -1, particle), {"long_name": "particle it is"}),
+        }
+    )
+
+
+def _shape(album: Album) -> tuple[int, ...]:
+    return album.finish()[2].shape[2:]
+
+
+def _blank(array: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Rows of a replica behind its end are NaN, or -1 where they are integers."""
+    for r, end in enumerate(count):
+        if end < array.shape[1]:
+            array[r, end:] = np.nan if array.dtype.kind == "f" else (-1 if array.dtype.kind == "i" else False)
+    return array
+
+
+def _plain(settings: Settings) -> dict[str, Any]:
+    kernel = asdict(settings.kernel) | {"name": type(settings.kernel).__name__}
+    return {k: v for k, v in asdict(settings).items() if k != "kernel"} | {"kernel": kernel}
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in ("quenchphys", "jax", "jaxlib", "numpy", "scipy", "xarray", "blackjax"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "unknown"
+    return found

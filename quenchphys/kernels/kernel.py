@@ -1,0 +1,54 @@
+"""What every kernel offers, and the Metropolis step they share."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+
+from quenchphys.density import Density, Point, choose
+
+Array = jax.Array
+
+
+class Move(NamedTuple):
+    """What a transition tells about itself, one number for each particle."""
+
+    acceptance: Array
+    """Acceptance probability."""
+    undefined: Array
+    """1 where the energy of the proposal was NaN; such a proposal is rejected."""
+
+
+class Kernel(Protocol):
+    """Settings of a kernel; `step_size=None` means that the ladder tunes it."""
+
+    step_size: float | None
+    target_acceptance: float
+
+    def transitions(self, dimension: int) -> int:
+        """Transitions in one level."""
+        ...
+
+    def gradients(self) -> float:
+        """Mean number of gradients in one transition."""
+        ...
+
+    def first_step_size(self, dimension: int) -> float:
+        """A guess from the scaling theory of the kernel, in units of the scale of a coordinate."""
+        ...
+
+    def transition(
+        self, key: Array, point: Point, density: Density, step_size: Array, scale: Array
+    ) -> tuple[Point, Move]:
+        """One move of every particle: arrays (replica, particle, D), step_size (replica,), scale (replica, D)."""
+        ...
+
+
+def metropolis(key: Array, log_accept: Array, proposal: Point, point: Point) -> tuple[Point, Move]:
+    """Accept each proposal with probability min(1, exp(log_accept)); a NaN is a rejection."""
+    log_u = jnp.log(jax.random.uniform(key, log_accept.shape, minval=jnp.finfo(jnp.float32).tiny))
+    probability = jnp.where(jnp.isnan(log_accept), 0.0, jnp.exp(jnp.minimum(log_accept, 0.0)))
+    undefined = jnp.isnan(proposal.energy).astype(jnp.float32)
+    return choose(log_u < log_accept, proposal, point), Move(probability, undefined)

@@ -1,0 +1,53 @@
+"""How a weighted population is kept healthy: effective sizes, branching, resampling.
+
+Every operation here changes how the weighted measure sum_j w_j delta(x_j) is represented, not the measure: branching
+exactly, resampling in expectation.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+Array = jax.Array
+
+
+def normalise(log_weight: Array) -> tuple[Array, Array]:
+    """(log w - log sum w, log sum w)."""
+    total = jax.scipy.special.logsumexp(log_weight)
+    return log_weight - total, total
+
+
+def effective_size(log_weight: Array) -> Array:
+    """Kish's (sum w)^2 / sum w^2, zero for a population without weight."""
+    top = jnp.max(log_weight)
+    w = jnp.exp(log_weight - jnp.where(jnp.isfinite(top), top, 0.0))
+    return jnp.sum(w) ** 2 / jnp.maximum(jnp.sum(w * w), 1e-30)
+
+
+def lineage_effective_size(log_weight: Array, lineage: Array) -> Array:
+    """Kish's size after adding up the weights of each lineage: split copies of one particle count once."""
+    w = jax.ops.segment_sum(jnp.exp(log_weight), lineage, num_segments=lineage.shape[0])
+    return jnp.sum(w) ** 2 / jnp.maximum(jnp.sum(w * w), 1e-30)
+
+
+def branch(key: Array, log_weight: Array) -> tuple[Array, Array]:
+    """Replace each zero-weight particle by a copy of a survivor drawn by weight; the family shares its weight.
+
+    A survivor of weight w that c dead particles chose becomes c + 1 copies of weight w/(c + 1):
+    (c + 1) * w/(c + 1) delta_x = w delta_x, so the measure is unchanged.  Returns parents and new log weights.
+    """
+    n = log_weight.shape[0]
+    itself = jnp.arange(n, dtype=jnp.int32)
+    cumulative = jnp.cumsum(jnp.exp(log_weight))
+    donor = jnp.searchsorted(cumulative, jax.random.uniform(key, (n,)) * cumulative[-1], side="right").astype(jnp.int32)
+    parent = jnp.where(log_weight > -jnp.inf, itself, donor)
+    copies = jax.ops.segment_sum(jnp.ones(n, log_weight.dtype), parent, num_segments=n)
+    return parent, log_weight[parent] - jnp.log(copies[parent])
+
+
+def resample(key: Array, log_weight: Array, size: int) -> Array:
+    """Systematic resampling: indices of `size` particles, copies of j expected size * w_j times."""
+    from blackjax.smc.resampling import systematic
+
+    return systematic(key, jnp.exp(log_weight), size).astype(jnp.int32)

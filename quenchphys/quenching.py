@@ -1,0 +1,90 @@
+"""`quench`: descend the soft energy levels of a problem and return the ladder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from quenchphys.kernels import Kernel
+from quenchphys.ladder import Ladder
+from quenchphys.levels import SoftLevels
+from quenchphys.progress import Meter, meter
+from quenchphys.running import run
+from quenchphys.settings import Settings, check_schedule, check_softness, check_stop, default_kernel
+from quenchphys.stopping import StopRule, suggested
+
+
+def quench(
+    problem: Any,
+    *,
+    particles: int = 1000,
+    replicas: int = 4,
+    seed: int = 0,
+    softness: float | None = None,
+    target_ess: float = 0.95,
+    resample_ess: float = 0.5,
+    kernel: Kernel | None = None,
+    stop: StopRule | None = None,
+    levels: Sequence[float] | None = None,
+    draws_per_particle: int = 10,
+    configurations: int = 4096,
+    max_levels: int = 100_000,
+    progress: bool | Meter | None = None,
+) -> Ladder:
+    """Sample a problem down a ladder of soft energy levels pi(x) (E - U(x))_+^nu (Quenched Ensemble Sampling).
+
+    Parameters
+    ----------
+    problem
+        A model with `sample_prior`, `log_prior` and `energy`: see `quenchphys.problem.Problem`.
+    particles, replicas
+        Size of the population, and how many independent populations run side by side; error bars come from both.
+    seed
+        A whole number; the same seed gives the same ladder.
+    softness
+        nu > -1.  Small is close to the hard wall of nested sampling and safe at any transition, large is cheap and close
+        to tempering.  Default: what the problem recommends, else 2.
+    target_ess
+        How far a level lies below the one before: the share of effective size the step keeps.
+    resample_ess
+        Resample when the effective number of lineages falls below this share of the particles.
+    kernel
+        `MALA()`, `HMC()` or `Barker()`.  Default: MALA up to nu = 4, HMC above.
+    stop
+        When to end: a rule of `quenchphys.stopping`.  Default: what the problem recommends, else RemainingEvidence(-3).
+    levels
+        A prescribed, decreasing ladder of energies instead of an adaptive one; then `stop` may end it earlier.
+    draws_per_particle
+        Exact prior draws, kept with the ladder, per particle.
+    configurations
+        At most how many configurations of each replica are kept.
+    max_levels
+        A ladder that is not finished by then ends with the outcome "level limit".
+    progress
+        Show a line on standard error; by default if that is a terminal.
+
+    Returns
+    -------
+    Ladder
+        With the `outcome` that says how it ended; `print(ladder.report())` tells why it can or cannot be trusted.
+    """
+    if softness is None:
+        softness = getattr(problem, "softness", 2.0)
+    softness = check_softness(softness)
+    settings = Settings(
+        particles=particles,
+        replicas=replicas,
+        seed=seed,
+        target_ess=target_ess,
+        resample_ess=resample_ess,
+        kernel=kernel if kernel is not None else default_kernel(softness),
+        draws_per_particle=draws_per_particle,
+        configurations=configurations,
+        max_levels=max_levels,
+    )
+    rule = check_stop(stop if stop is not None else suggested(getattr(problem, "stop", None)))
+    schedule = None if levels is None else check_schedule("levels", levels, increasing=False)
+    family = SoftLevels(np.float32(softness))
+    return run(problem, "quench", family, settings, rule, schedule, meter("quench", progress))

@@ -1,0 +1,117 @@
+"""The host's part of a run: call the device for a block of levels, keep the record, know when to stop.
+
+Each replica ends at its own level, the first at which a rule fires or the replica froze, so that results do not depend
+on how many levels a block has; replicas that ended are carried along until the last has.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import jax
+import numpy as np
+
+from quenchphys.accounting import Account
+from quenchphys.assembly import assemble
+from quenchphys.density import shape_of
+from quenchphys.ladder import Ladder
+from quenchphys.levels import Family
+from quenchphys.problem import as_argument, check, check_energies
+from quenchphys.progress import Meter
+from quenchphys.recording import CONFIGURATION_LIMIT, Album, Record
+from quenchphys.settings import Settings
+from quenchphys.stopping import LevelLimit, StopRule
+from quenchphys.transition import Plan, Rates, Rung, descend, draw_prior, start, warm_up
+
+Array = jax.Array
+
+BLOCK = 16  # levels in one device call
+CHUNK_ELEMENTS = 1 << 20  # numbers in one array of a chunk, small enough that the arrays of a step stay in cache
+KEPT = 32  # configurations offered to the album from each level
+WARM_UP_ROUNDS = 40
+
+
+def plan_for(settings: Settings, dimension: int) -> Plan:
+    """The compiled program's constants; the chunk is the largest divisor of the population that fits the cache."""
+    fitting = max(1, CHUNK_ELEMENTS // (settings.replicas * dimension))
+    chunk = max(c for c in range(1, settings.particles + 1) if settings.particles % c == 0 and c <= fitting)
+    return Plan(
+        particles=settings.particles,
+        replicas=settings.replicas,
+        draws=settings.particles * settings.draws_per_particle,
+        kernel=settings.kernel,
+        chunk=chunk,
+        kept=min(KEPT, settings.particles),
+        levels=BLOCK,
+    )
+
+
+def run(
+    problem: Any,
+    method: str,
+    family: Family,
+    settings: Settings,
+    stop: StopRule,
+    schedule: np.ndarray | None,
+    meter: Meter,
+) -> Ladder:
+    """Run a ladder from the prior to its end."""
+    begun = time.monotonic()
+    check(problem)
+    argument = as_argument(problem)
+    dimension = int(np.prod(shape_of(problem)))
+    plan = plan_for(settings, dimension)
+    rates = Rates(np.float32(settings.target_ess), np.float32(settings.resample_ess))
+    prior_key, start_key = jax.random.split(jax.random.key(settings.seed))
+
+    undefined, draws, seen = jax.block_until_ready(draw_prior(argument, plan, prior_key))
+    prior = {"energy": np.asarray(draws.energy), **{name: np.asarray(value) for name, value in seen.items()}}
+    check_energies(prior["energy"], np.asarray(undefined))
+    state, log_first, parent = start(argument, plan, family, start_key, draws, None if schedule is None else schedule[0])
+    del draws, seen
+    if settings.kernel.step_size is None:
+        state = warm_up(argument, plan, family, state, WARM_UP_ROUNDS)
+
+    limit = LevelLimit(settings.max_levels if schedule is None else len(schedule))
+    account = Account(family, np.asarray(log_first), prior["energy"], stop | limit, adaptive=schedule is None)
+    record = Record()
+    album = Album(min(settings.configurations, max(1, CONFIGURATION_LIMIT // (4 * dimension * plan.replicas))))
+    try:
+        while account.running.size:
+            block = None if schedule is None else _rows(schedule, account.levels, plan.levels)
+            state, rungs = descend(argument, plan, family, rates, state, block)
+            rungs = jax.tree.map(np.array, rungs)
+            if account.levels == 0:
+                rungs.parent[0] = np.asarray(parent)
+            take_in(rungs, account, record, album)
+            meter.update(
+                account.levels,
+                float(account.parameter.mean()),
+                float(rungs.acceptance[-1].mean()),
+                float(account.log_volume.mean()),
+            )
+    finally:
+        meter.close()
+    return assemble(problem, method, family, settings, plan, account, record, album, prior, np.asarray(undefined), begun)
+
+
+def take_in(rungs: Rung, account: Account, record: Record, album: Album) -> None:
+    """Account for a block of levels up to the one at which the last replica ends, and record it."""
+    log_volume = []
+    for k in range(len(rungs.parameter)):
+        if not account.running.size:
+            break
+        rung = jax.tree.map(lambda a, k=k: a[k], rungs)
+        album.offer(account.levels, rung.kept, rung.configurations)
+        log_volume.append(account.after(rung))
+    rows = rungs._asdict() | {"log_volume": np.array(log_volume)}
+    for name in ("kept", "configurations", "log_ratio", "observables"):
+        rows.pop(name)
+    rows |= {f"observable {name}": value for name, value in rungs.observables.items()}
+    record.extend(**{name: value[: len(log_volume)] for name, value in rows.items()})
+
+
+def _rows(schedule: np.ndarray, begin: int, count: int) -> np.ndarray:
+    """`count` levels of a prescribed ladder; beyond its end the last is repeated, and not recorded."""
+    return schedule[np.minimum(np.arange(begin, begin + count), len(schedule) - 1)]

@@ -1,0 +1,96 @@
+"""The settings of a run, checked in one place before anything is computed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quenchphys.kernels import HMC, MALA, Kernel
+from quenchphys.stopping import StopRule
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What quench and temper have in common."""
+
+    particles: int = 1000
+    replicas: int = 4
+    seed: int = 0
+    target_ess: float = 0.95
+    resample_ess: float = 0.5
+    kernel: Kernel = MALA()
+    draws_per_particle: int = 10
+    configurations: int = 4096
+    max_levels: int = 100_000
+
+    def __post_init__(self) -> None:
+        _whole("particles", self.particles, 2)
+        _whole("replicas", self.replicas, 1)
+        _whole("seed", self.seed, 0)
+        _whole("draws_per_particle", self.draws_per_particle, 2)
+        _whole("configurations", self.configurations, 1)
+        _whole("max_levels", self.max_levels, 1)
+        _fraction("target_ess", self.target_ess)
+        _fraction("resample_ess", self.resample_ess, including_ends=True)
+        check_kernel(self.kernel)
+
+
+def check_softness(softness: Any) -> float:
+    if isinstance(softness, bool) or not isinstance(softness, int | float | np.number) or not math.isfinite(softness):
+        raise ValueError(f"softness must be a finite number greater than -1; {softness!r} was given")
+    if softness <= -1:
+        raise ValueError(f"softness must be greater than -1, where a level has a finite volume; {softness} was given")
+    return float(softness)
+
+
+def check_stop(stop: Any) -> StopRule:
+    if not isinstance(stop, StopRule):
+        raise TypeError(f"stop must be a rule such as RemainingEvidence(-3) or ReachedEnergy(-100); {stop!r} was given")
+    if (why := stop.problem()) is not None:
+        raise ValueError(f"the stop rule {stop!r} can never fire: {why}")
+    return stop
+
+
+def check_kernel(kernel: Any) -> None:
+    if not hasattr(kernel, "transition"):
+        raise TypeError(f"kernel must be a kernel such as MALA() or HMC(); {kernel!r} was given")
+    step = kernel.step_size
+    if step is not None and not (math.isfinite(step) and step > 0):
+        raise ValueError(f"the step size of a kernel must be positive and finite; {step} was given")
+    if not 0 < kernel.target_acceptance < 1:
+        raise ValueError(f"the target acceptance of a kernel lies between 0 and 1; {kernel.target_acceptance} was given")
+    if kernel.transitions(1) < 1 or kernel.gradients() < 1:
+        raise ValueError(f"a kernel must make at least one step in each level; {kernel!r} was given")
+
+
+def check_schedule(name: str, schedule: Any, *, increasing: bool) -> np.ndarray:
+    """A prescribed ladder: finite numbers, strictly monotone."""
+    values = np.asarray(schedule, dtype=np.float32)
+    if values.ndim != 1 or values.size < 1 or not np.isfinite(values).all():
+        raise ValueError(f"{name} must be a list of finite numbers; {schedule!r} was given")
+    steps = np.diff(values)
+    if not ((steps > 0).all() if increasing else (steps < 0).all()):
+        raise ValueError(f"{name} must be strictly {'increasing' if increasing else 'decreasing'} in float32")
+    return values
+
+
+def default_kernel(softness: float) -> Kernel:
+    """MALA near a hard wall, where a leapfrog step is limited by the slack; HMC where the wall is soft."""
+    return MALA() if softness <= 4 else HMC()
+
+
+def _whole(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be a whole number; {value!r} was given")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}; {value} was given")
+
+
+def _fraction(name: str, value: Any, including_ends: bool = False) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise TypeError(f"{name} must be a number between 0 and 1; {value!r} was given")
+    if not (0 <= value <= 1 if including_ends else 0 < value < 1):
+        raise ValueError(f"{name} must lie between 0 and 1; {value} was given")
