@@ -18,7 +18,7 @@ from math import comb, prod
 import numpy as np
 from scipy.optimize import brentq
 
-MASSES = np.geomspace(1e5, 1e-6, 500)  # M^2 searched from above: the stiffest solution is the stable one
+MASSES = np.geomspace(1e5, 1e-6, 160)  # M^2 searched from above: the stiffest solution is the stable one
 
 
 @dataclass(frozen=True)
