@@ -72,6 +72,7 @@ class Targets:
     axes: Mapping[str, Array]  # every axis asked for, with its values, in order
     dims: tuple[str, ...]  # those given as arrays
     rest: Mapping[str, float]  # the couplings not asked for: those of the first ladder
+    bias: Callable[[Array], Array] | None = None  # an additional factor exp(bias(U')), such as one that flattens P(U')
 
     @staticmethod
     def grid(pool: Pool, beta: Any, couplings: Mapping[str, Any]) -> Targets:
@@ -95,6 +96,10 @@ class Targets:
     def points(self) -> list[dict[str, float]]:
         """One {axis: value} a target; the last axis runs fastest."""
         return [dict(zip(self.axes, point, strict=True)) for point in itertools.product(*self.axes.values())]
+
+    def log_t(self, energy: Array, beta: Array | float) -> Array:
+        log_t = -beta * energy
+        return log_t if self.bias is None else log_t + self.bias(energy)
 
     @property
     def coords(self) -> dict[str, Any]:
@@ -131,8 +136,8 @@ class Estimate:
         return log_z, np.einsum("bt,btm->tm", weight, self.mean[keep])
 
 
-def estimate(pool: Pool, targets: Targets, moments: Moments, floor: float = ESS_FLOOR) -> Estimate:
-    """Every target and moment from every block; refuses targets the ladder does not support."""
+def estimate(pool: Pool, targets: Targets, moments: Moments, check: bool = True) -> Estimate:
+    """Every target and moment from every block; with `check`, targets the ladder does not support are refused."""
     points = targets.points
     shape = (len(pool.blocks), len(points))
     log_z, log_z2, bottom = np.full(shape, -np.inf), np.full(shape, -np.inf), np.zeros(shape)
@@ -144,7 +149,7 @@ def estimate(pool: Pool, targets: Targets, moments: Moments, floor: float = ESS_
             for some, energy in along(targets, replica):
                 values = moments(replica, energy)
                 for t in some:
-                    log_w = log_base - points[t]["beta"] * energy
+                    log_w = log_base + targets.log_t(energy, points[t]["beta"])
                     top = log_w.max()
                     where = np.flatnonzero(log_w > top - NEGLIGIBLE)
                     weight = np.exp(log_w[where] - top)
@@ -165,7 +170,8 @@ def estimate(pool: Pool, targets: Targets, moments: Moments, floor: float = ESS_
     ess = np.exp(2 * logsumexp(log_z, axis=0) - logsumexp(log_z2, axis=0))
     share = (np.exp(log_z - logsumexp(log_z, axis=0)) * bottom).sum(axis=0)
     found = Estimate(pool, targets, moments, log_z, mean, ess, share)
-    _refuse_unsupported(found, floor)
+    if check:
+        _refuse_unsupported(found)
     return found
 
 
@@ -193,7 +199,7 @@ def bottom_energy(replica: Replica) -> float:
     return float(energy[order][np.searchsorted(np.cumsum(weight), BOTTOM_FRACTION * weight.sum())])
 
 
-def _refuse_unsupported(found: Estimate, floor: float) -> None:
+def _refuse_unsupported(found: Estimate) -> None:
     for t, point in enumerate(found.targets.points):
         where = ", ".join(f"{name} = {value:g}" for name, value in point.items())
         if found.bottom_share[t] > BOTTOM_SHARE:
@@ -201,8 +207,8 @@ def _refuse_unsupported(found: Estimate, floor: float) -> None:
                 f"The ladder does not reach low enough for {where}: {found.bottom_share[t]:.0%} of this target lies below "
                 f"the energies of its last level (at most {BOTTOM_SHARE:.0%} is allowed); run a deeper ladder."
             )
-        if not found.ess[t] >= floor:
+        if not found.ess[t] >= ESS_FLOOR:
             raise ValueError(
                 f"The ladder does not support {where}: the answer would rest on {found.ess[t]:.3g} effective samples, "
-                f"and at least {floor:g} are needed; run a ladder nearer to this target, or one with more particles."
+                f"and at least {ESS_FLOOR:g} are needed; run a ladder nearer to this target, or one with more particles."
             )

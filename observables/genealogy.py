@@ -22,9 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import logsumexp
 
-from observables.estimator import Bins, Columns, Estimate, along
+from observables.estimator import Bins, Columns, Estimate, Targets, along
 from observables.mixture import log_factor
 from observables.record import Replica
 
@@ -45,7 +44,7 @@ def covariance(found: Estimate, lag: int | None = None) -> Array:
         for g, (some, _) in enumerate(groups[0]):
             beta = np.array([found.targets.points[t]["beta"] for t in some])
             parts = [
-                Terms(r, base, groups[i][g][1], found.moments(r, groups[i][g][1]), beta, log_total[some], mean[some])
+                Terms(found.targets, r, base, groups[i][g][1], found.moments(r, groups[i][g][1]), beta, log_total[some], mean[some])
                 for i, (r, base) in enumerate(zip(block, log_bases, strict=True))
             ]
             for part in parts:
@@ -59,6 +58,7 @@ def covariance(found: Estimate, lag: int | None = None) -> Array:
 class Terms:
     """V = W y of the samples of one replica, level by level."""
 
+    targets: Targets
     replica: Replica
     log_base: Array
     energy: Array  # U' of the samples
@@ -73,7 +73,7 @@ class Terms:
         start, stop = 0, self.replica.draws
         for _ in range(self.replica.shape[0] + 1):
             part = slice(start, stop)
-            weight = np.exp(self.log_base[part, None] - self.energy[part, None] * self.beta - self.log_total)
+            weight = np.exp(self.log_base[part, None] + self.targets.log_t(self.energy[part, None], self.beta) - self.log_total)
             rows = self.values.rows(part)
             v = np.empty((*weight.shape, 1 + rows.shape[1]))
             v[..., 0] = weight
@@ -161,4 +161,23 @@ def _products(a: Array, b: Array) -> Array:
 
 
 def choose_lag(replica: Replica) -> int:
-    return 10**9
+    """The longest stretch (a power of two) over which SURVIVING_FAMILIES families are left, or else the shortest."""
+    assert replica.parent is not None
+    lag, count = 1, replica.shape[0]
+    while 2 * lag < count and _families_after(replica, 2 * lag) >= SURVIVING_FAMILIES:
+        lag *= 2
+    return lag
+
+
+def _families_after(replica: Replica, lag: int, starts: int = 16) -> float:
+    """1 / sum (family weight)^2 after `lag` levels, the median over several places of the ladder."""
+    assert replica.parent is not None
+    count, n = replica.shape
+    left = []
+    for end in np.unique(np.linspace(lag, count - 1, starts).astype(int)):
+        ancestor = np.arange(n)
+        for k in range(end, end - lag, -1):
+            ancestor = replica.parent[k][ancestor]
+        weight = np.nan_to_num(np.exp(replica.log_weight[end].astype(float)))
+        left.append(1 / np.sum(np.bincount(ancestor, weight) ** 2))
+    return float(np.median(left))

@@ -27,15 +27,15 @@ LONG_NAMES = {
 }
 
 
-def dataset(uncertain: Uncertain, answers: Mapping[str, tuple[Any, Any]], **more: xr.Variable) -> xr.Dataset:
-    """Each answer as name and name_err on the grid of targets, with the effective sample size."""
+def dataset(uncertain: Uncertain, answers: Mapping[str, tuple[Any, Any]], extra: tuple[str, ...] = ()) -> xr.Dataset:
+    """Each answer as name and name_err on the grid of targets (and extra dimensions), with the effective sample size."""
     targets = uncertain.found.targets
     variables: dict[str, xr.Variable] = {}
     for name, (value, error) in answers.items():
-        variables[name] = targets.array(np.asarray(value))
-        variables[name + "_err"] = targets.array(np.asarray(error))
+        variables[name] = targets.array(np.asarray(value), extra)
+        variables[name + "_err"] = targets.array(np.asarray(error), extra)
     variables["ess"] = targets.array(uncertain.found.ess)
-    return label(xr.Dataset({**variables, **more}, coords=targets.coords), uncertain)
+    return label(xr.Dataset(variables, coords=targets.coords), uncertain)
 
 
 def label(result: xr.Dataset, uncertain: Uncertain) -> xr.Dataset:

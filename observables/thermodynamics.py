@@ -18,14 +18,46 @@ Source = Ladder | Sequence[Ladder] | Pool
 
 
 def partition_function(ladder: Source, beta: Any = 1.0, *, errors: str = "auto", **couplings: Any) -> xr.Dataset:
-    """log Z(beta) = log E_pi[exp(-beta U)], with its standard error.
+    """log Z(beta) = log E_pi[exp(-beta U)].
 
     beta and couplings (such as mu2=) are numbers or lists; the lists become the dimensions of the answer.  log_z is the
     logarithm of the mean Z of the replicas plus log_z_err^2/2, the first-order correction for the concave logarithm.
     """
     pool = Pool.of(ladder)
     targets = Targets.grid(pool, beta, couplings)
-    found = estimate(pool, targets, lambda replica, energy: Columns([]))
-    uncertain = Uncertain(found, errors)
+    uncertain = Uncertain(estimate(pool, targets, lambda replica, energy: Columns([])), errors)
     log_z, error = uncertain.of(lambda log_z, mean: log_z)
     return dataset(uncertain, {"log_z": (log_z + error**2 / 2, error)})
+
+
+def thermodynamics(ladder: Source, beta: Any = 1.0, *, errors: str = "auto", **couplings: Any) -> xr.Dataset:
+    """Mean energy <U>, heat capacity beta^2 (<U^2> - <U>^2), entropy log Z + beta <U> and free energy -log Z / beta."""
+    pool = Pool.of(ladder)
+    targets = Targets.grid(pool, beta, couplings)
+    at = np.array([point["beta"] for point in targets.points])
+    # Squares are taken about a typical energy, so that the small difference of two large numbers keeps its digits.
+    centre = _typical_energy(pool, targets)
+    found = estimate(pool, targets, lambda replica, energy: Columns([energy - centre, (energy - centre) ** 2]))
+    uncertain = Uncertain(found, errors)
+    log_z, log_z_err = uncertain.of(lambda log_z, mean: log_z)
+    log_z = log_z + log_z_err**2 / 2
+    answers = {
+        "log_z": (log_z, log_z_err),
+        "energy": uncertain.of(lambda log_z, mean: centre + mean[:, 0]),
+        "heat_capacity": uncertain.of(lambda log_z, mean: at**2 * (mean[:, 1] - mean[:, 0] ** 2)),
+        "entropy": uncertain.of(lambda log_z, mean: log_z + at * (centre + mean[:, 0])),
+        "free_energy": uncertain.of(lambda log_z, mean: -log_z / at),
+    }
+    answers["entropy"] = (answers["entropy"][0] + log_z_err**2 / 2, answers["entropy"][1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        answers["free_energy"] = (-log_z / at, answers["free_energy"][1])
+    return dataset(uncertain, answers)
+
+
+def _typical_energy(pool: Pool, targets: Targets) -> float:
+    """The mean energy at the middle temperature."""
+    points = targets.points
+    middle = points[len(points) // 2]
+    couplings = {name: value for name, value in middle.items() if name != "beta"}
+    found = estimate(pool, Targets.grid(pool, middle["beta"], couplings), lambda replica, energy: Columns([energy]))
+    return float(found.pooled()[1][0, 0])

@@ -120,7 +120,7 @@ def _what_is_wrong(tree: xr.DataTree) -> str | None:
 def _described(tree: xr.DataTree) -> xr.DataTree:
     """The tree with long names and units everywhere, and attributes that netCDF can hold."""
     tree = tree.copy()
-    tree.attrs = {name: _plain(value) for name, value in tree.attrs.items()} | {"format": FORMAT}
+    tree.attrs = {"format": FORMAT} | {name: _plain(value) for name, value in tree.attrs.items()}
     for group in tree.children:
         described = tree[group].to_dataset()
         for name, variable in described.variables.items():

@@ -68,12 +68,15 @@ class Chi2:
         """n energies from the level: Gamma at a temperature, or by the inverse of the cumulative sum."""
         if softness is None:
             return rng.gamma(self.shape, 1 / (self.sigma**2 + level), n)
+        return np.interp(rng.uniform(size=n), *self._cumulative(level, softness))
+
+    @lru_cache(maxsize=500)  # noqa: B019 - problems are frozen and few
+    def _cumulative(self, level, softness):
         u, log_rho = self._level(level, softness)
         cumulative = np.cumsum(np.exp(log_rho - log_rho.max()))
-        edges = np.append(0.0, u + 0.5 * (u[1] - u[0]))
-        return np.interp(rng.uniform(size=n), np.append(0.0, cumulative / cumulative[-1]), edges)
+        return np.append(0.0, cumulative / cumulative[-1]), np.append(0.0, u + 0.5 * (u[1] - u[0]))
 
-    @lru_cache(maxsize=8)  # noqa: B019 - a frozen problem, kept for the length of the tests
+    @lru_cache(maxsize=8)  # noqa: B019
     def schedule(self, softness, ess, last):
         """Levels whose exact reweighting to the next one has the effective sample size asked for."""
         if softness is None:

@@ -1,0 +1,215 @@
+"""How many states are there at each energy, and how is the energy distributed?  g(E), P(E), F(E) and the barrier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.interpolate import PchipInterpolator
+
+from observables.errors import Uncertain
+from observables.estimator import Estimate, Targets, along, estimate
+from observables.histogram import apply, bins_of, edges_for, local_fit, weighted_values
+from observables.labels import dataset
+from observables.record import Pool
+from observables.thermodynamics import Source
+
+Array = np.ndarray
+Function = Callable[[Array], Array]
+
+SAMPLES_PER_BIN = 10  # effective samples a bin needs to take part in a fit or to be a peak
+LARGEST_TILT = 60.0  # nats by which two peaks may differ in height
+OUTSIDE = 5e-4  # of the samples at either end are left out of a density of states: too few for a bin
+SIGNIFICANT = 3.0  # standard errors a valley must be deep
+
+
+def density_of_states(ladder: Source, bins: Any = 100, *, errors: str = "auto", **couplings: Any) -> xr.Dataset:
+    """log g(E), the prior probability per unit energy, with the microcanonical beta(E) = S'(E) and S''(E), S = log g.
+
+    bins: a number of bins over the energies the ladder met, finer where it has more samples, or their edges.
+    """
+    pool = Pool.of(ladder)
+    targets = _one_target(pool, 0.0, couplings)
+    edges = _edges_by_samples(pool, targets, bins)
+    width, centres = np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
+    # g spans hundreds of nats, even within a bin.  The target 1/g~(E), with g~ a smooth curve through the averages of
+    # the bins, has nearly the same weight everywhere; what is left of g/g~ is constant within a bin.
+    rough = _log_sums(pool, targets, edges) - np.log(width)
+    met = np.isfinite(rough)
+    if met.sum() < 2:
+        raise ValueError("The ladder has no samples between the bin edges given.")
+    curve = PchipInterpolator(centres[met], rough[met])
+
+    def flatten(energy: Array) -> Array:
+        inside = (energy >= edges[0]) & (energy < edges[-1])
+        return np.where(inside, -curve(np.clip(energy, centres[met][0], centres[met][-1])), -np.inf)
+
+    flat = Targets(targets.axes, targets.dims, targets.rest, flatten)
+    found = estimate(pool, flat, lambda replica, energy: bins_of(energy, edges), check=False)
+    uncertain = Uncertain(found, errors)
+    offset = flatten(centres) + np.log(width)
+
+    def log_density(log_z: Array, mean: Array) -> Array:
+        return np.log(mean) + log_z[:, None] - offset
+
+    ess = bin_ess(found, flat, edges)
+    _, slope, curvature = local_fit(centres, np.where(ess > SAMPLES_PER_BIN, ess, 0.0))
+    answers = {
+        "log_g": uncertain.of(log_density),
+        "beta_microcanonical": uncertain.of(lambda log_z, mean: apply(slope, log_density(log_z, mean))),
+        "entropy_curvature": uncertain.of(lambda log_z, mean: apply(curvature, log_density(log_z, mean))),
+    }
+    result = dataset(uncertain, answers, extra=("energy",)).drop_vars(["ess", "beta"])
+    result = result.assign(ess=("energy", ess, {"long_name": "effective samples of the bin", "units": "1"}))
+    return _with_energy(result, edges)
+
+
+def energy_distribution(
+    ladder: Source, beta: float = 1.0, bins: Any = 100, *, errors: str = "auto", **couplings: Any
+) -> xr.Dataset:
+    """log P(E) and F(E) = -log P(E), with the two peaks, the valley between them and its depth, if there are two.
+
+    barrier is the depth of the valley below the lower peak; beta_equal_height the inverse temperature at which both
+    peaks are equally high, barrier_equal_height the depth of the valley there.  They are NaN for a single peak.
+    """
+    pool = Pool.of(ladder)
+    targets = _one_target(pool, beta, couplings)
+    values, log_weight = weighted_values(pool, targets, "energy")
+    edges = edges_for(values, log_weight, bins)
+    width, centres = np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
+    found = estimate(pool, targets, lambda replica, energy: bins_of(energy, edges))
+    uncertain = Uncertain(found, errors)
+    ess = bin_ess(found, targets, edges)
+    smooth, _, _ = local_fit(centres, np.where(ess > SAMPLES_PER_BIN, ess, 0.0))
+
+    def log_p(log_z: Array, mean: Array) -> Array:
+        return np.log(mean / width)
+
+    value, error = uncertain.of(log_p)
+    result = dataset(uncertain, {"log_p": (value, error), "free_energy": (-value, error)}, extra=("energy",))
+    result = result.assign(bin_ess=("energy", ess, {"long_name": "effective samples of the bin", "units": "1"}))
+    curve = Curve(centres, apply(smooth, value)[0], beta)
+    for name, function in curve.functions().items():
+        answer = uncertain.of(lambda log_z, mean, f=function: f(apply(smooth, log_p(log_z, mean))))
+        result[name], result[name + "_err"] = (xr.Variable((), float(part[0])) for part in answer)
+    if not result["barrier_equal_height"] > SIGNIFICANT * result["barrier_equal_height_err"]:
+        for name in curve.functions():
+            result[name], result[name + "_err"] = xr.Variable((), np.nan), xr.Variable((), np.nan)
+    for name, place in curve.places().items():
+        result[name] = xr.Variable((), place if np.isfinite(result["barrier_equal_height"]) else np.nan)
+    return _with_energy(result, edges)
+
+
+class Curve:
+    """A smooth log P on a grid of energies, and the valley in it.
+
+    The valley is looked for at the inverse temperature where both peaks are equally high, because there it is deepest:
+    log P at beta' is log P - (beta' - beta) E up to a constant.
+    """
+
+    def __init__(self, energy: Array, log_p: Array, beta: float):
+        self.energy, self.beta = energy, beta
+        tilts = np.linspace(-1, 1, 121) * LARGEST_TILT / (energy[-1] - energy[0])
+        self.here = deepest_valley(log_p)
+        self.equal = max((deepest_valley(log_p - tilt * energy) for tilt in tilts), key=lambda found: found[0])
+
+    def places(self) -> dict[str, float]:
+        _, low, valley, high = self.equal
+        return {"low_peak": self.energy[low], "valley": self.energy[valley], "high_peak": self.energy[high]}
+
+    def functions(self) -> dict[str, Function]:
+        """What is read off the curve, at the bins found: each is evaluated again for every set of replicas."""
+        e, (depth_here, low_here, valley_here, high_here), (_, low, valley, high) = self.energy, self.here, self.equal
+
+        def barrier(log_p: Array) -> Array:
+            if depth_here <= 0:
+                return np.full(len(log_p), np.nan)
+            return np.minimum(log_p[:, low_here], log_p[:, high_here]) - log_p[:, valley_here]
+
+        def beta_equal(log_p: Array) -> Array:
+            if low == high:
+                return np.full(len(log_p), np.nan)
+            return self.beta + (log_p[:, low] - log_p[:, high]) / (e[low] - e[high])
+
+        def barrier_equal(log_p: Array) -> Array:
+            tilted = log_p - (beta_equal(log_p) - self.beta)[:, None] * e
+            return tilted[:, low] - tilted[:, valley]
+
+        return {"barrier": barrier, "beta_equal_height": beta_equal, "barrier_equal_height": barrier_equal}
+
+
+def deepest_valley(log_p: Array) -> tuple[float, int, int, int]:
+    """(depth, low, valley, high): the bin lying deepest below the lower of the highest bins to either side of it."""
+    with_floor = np.where(np.isfinite(log_p), log_p, -np.inf)
+    left = np.maximum.accumulate(with_floor)
+    right = np.maximum.accumulate(with_floor[::-1])[::-1]
+    with np.errstate(invalid="ignore"):
+        depth = np.where(np.isfinite(log_p), np.minimum(left, right) - with_floor, -np.inf)
+    valley = int(np.argmax(depth))
+    return float(depth[valley]), int(np.argmax(with_floor[: valley + 1])), valley, valley + int(np.argmax(with_floor[valley:]))
+
+
+def bin_ess(found: Estimate, targets: Targets, edges: Array) -> Array:
+    """Effective samples of every bin, (sum W)^2 / sum W^2 within it, for the first target."""
+    beta = targets.points[0]["beta"]
+    first, second = np.zeros(len(edges) - 1), np.zeros(len(edges) - 1)
+    for block, bases, log_z in zip(found.pool.blocks, found.pool.log_base, found.log_z[:, 0], strict=True):
+        for replica, base in zip(block, bases, strict=True):
+            ((_, energy),) = along(targets, replica)
+            index = bins_of(energy, edges).index
+            weight = np.exp(base + targets.log_t(energy, beta) - log_z)[index >= 0]
+            first += np.bincount(index[index >= 0], weight, minlength=len(first))
+            second += np.bincount(index[index >= 0], weight**2, minlength=len(first))
+    return np.divide(first**2, second, out=np.zeros_like(first), where=second > 0)
+
+
+def _one_target(pool: Pool, beta: float, couplings: dict[str, Any]) -> Targets:
+    targets = Targets.grid(pool, beta, couplings)
+    if targets.dims:
+        raise ValueError(f"A distribution has one target: {targets.dims[0]} must be a single number.")
+    return targets
+
+
+def _edges_by_samples(pool: Pool, targets: Targets, bins: Any) -> Array:
+    """Edges as given, or at equal steps of the mean of two distribution functions: of the samples, and the uniform one.
+
+    The samples alone would leave the top of the ladder, which few levels cross, with a handful of bins.
+    """
+    if np.ndim(bins) == 1:
+        return edges_for(np.empty(0), np.empty(0), bins)
+    checked = len(edges_for(np.array([0.0, 1.0]), np.zeros(2), bins))
+    energies = np.sort(np.concatenate([energy[np.isfinite(base)] for energy, base in _energies(pool, targets)]))
+    energies = energies[int(OUTSIDE * len(energies)) : int((1 - OUTSIDE) * len(energies)) + 1]
+    energies = energies[:: max(1, len(energies) // 100_000)]
+    steps = 0.5 * np.linspace(0, 1, len(energies)) + 0.5 * (energies - energies[0]) / (energies[-1] - energies[0])
+    return np.interp(np.linspace(0, 1, checked), steps, energies)
+
+
+def _energies(pool: Pool, targets: Targets) -> Iterator[tuple[Array, Array]]:
+    for block, bases in zip(pool.blocks, pool.log_base, strict=True):
+        for replica, base in zip(block, bases, strict=True):
+            ((_, energy),) = along(targets, replica)
+            yield energy, base
+
+
+def _log_sums(pool: Pool, targets: Targets, edges: Array) -> Array:
+    """log sum of exp(base) in every bin, over all blocks."""
+    total = np.full(len(edges) - 1, -np.inf)
+    for energy, base in _energies(pool, targets):
+        index = bins_of(energy, edges).index
+        some = np.flatnonzero((index >= 0) & np.isfinite(base))
+        top = np.full(len(total), -np.inf)
+        np.maximum.at(top, index[some], base[some])
+        scaled = np.bincount(index[some], np.exp(base[some] - top[index[some]]), minlength=len(total))
+        with np.errstate(divide="ignore"):
+            total = np.logaddexp(total, np.where(scaled > 0, top + np.log(scaled), -np.inf))
+    return total
+
+
+def _with_energy(result: xr.Dataset, edges: Array) -> xr.Dataset:
+    return result.assign_coords(
+        energy=("energy", 0.5 * (edges[1:] + edges[:-1]), {"long_name": "energy", "units": "nats"}),
+        energy_width=("energy", np.diff(edges), {"long_name": "width of the bin", "units": "nats"}),
+    )

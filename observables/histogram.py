@@ -1,0 +1,85 @@
+"""How is a quantity distributed?  Histograms of samples with weights, and smooth curves through them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from observables.estimator import Bins, Targets
+from observables.record import Pool, Replica
+
+Array = np.ndarray
+
+TAIL = 1e-6  # of the probability lies outside the range chosen for a histogram, at each end
+WINDOW = 4  # bins to either side in a local fit
+
+
+def edges_for(values: Array, log_weight: Array, bins: Any) -> Array:
+    """Bin edges: as given, or `bins` equal ones over the range that holds all but a negligible part of the weight."""
+    if np.ndim(bins) == 1:
+        edges = np.asarray(bins, float)
+        if len(edges) < 2 or not np.all(np.diff(edges) > 0):
+            raise ValueError("Bin edges must be at least two increasing numbers.")
+        return edges
+    if not isinstance(bins, int | np.integer) or bins < 2:
+        raise ValueError(f"bins must be a number of at least 2, or a list of edges, but {bins!r} was given.")
+    order = np.argsort(values)
+    total = np.cumsum(np.exp(log_weight[order] - log_weight.max()))
+    low, high = np.searchsorted(total, [TAIL * total[-1], (1 - TAIL) * total[-1]])
+    low, high = values[order][low], values[order][min(high, len(values) - 1)]
+    room = 1e-3 * (high - low) or 0.5
+    return np.linspace(low - room, high + room, int(bins) + 1)
+
+
+def weighted_values(pool: Pool, targets: Targets, name: str) -> tuple[Array, Array]:
+    """Values of an observable (or of U') and log weights of all samples, for the first target."""
+    point = targets.points[0]
+    couplings = dict(targets.rest) | {k: v for k, v in point.items() if k != "beta"}
+    values, weights = [], []
+    for block, bases in zip(pool.blocks, pool.log_base, strict=True):
+        for replica, base in zip(block, bases, strict=True):
+            energy = replica.energy_at(couplings)
+            log_w = np.where(np.isfinite(base), base + targets.log_t(energy, point["beta"]), -np.inf)
+            some = log_w > log_w.max() - 40
+            values.append((energy if name == "energy" else replica.observable(name).astype(float))[some])
+            weights.append(log_w[some])
+    return np.concatenate(values), np.concatenate(weights)
+
+
+def bins_of(values: Array, edges: Array) -> Bins:
+    index = np.searchsorted(edges, values, side="right") - 1
+    index[(index >= len(edges) - 1) | ~np.isfinite(values)] = -1
+    return Bins(index, len(edges) - 1)
+
+
+def observable_or_energy(name: str, replica: Replica, energy: Array) -> Array:
+    return energy if name == "energy" else replica.observable(name)
+
+
+def local_fit(x: Array, weight: Array, window: int = WINDOW, degree: int = 2) -> tuple[Array, Array, Array]:
+    """Matrices that turn values on the grid x into value, slope and curvature of a local parabola at every point.
+
+    Least squares over `window` points to either side, with the given weights; rows without enough points are NaN.
+    """
+    n = len(x)
+    matrices = np.full((3, n, n), np.nan)
+    for i in range(n):
+        some = np.arange(max(0, i - window), min(n, i + window + 1))
+        some = some[weight[some] > 0]
+        if len(some) <= degree or weight[i] <= 0:
+            continue
+        scale = np.abs(x[some] - x[i]).max()
+        root = np.sqrt(weight[some] / weight[some].max())
+        design = np.vander((x[some] - x[i]) / scale, degree + 1, increasing=True)
+        fit = np.linalg.pinv(design * root[:, None]) * root
+        matrices[:, i, :] = 0.0
+        matrices[0, i, some] = fit[0]
+        matrices[1, i, some] = fit[1] / scale
+        matrices[2, i, some] = 2 * fit[2] / scale**2
+    return matrices[0], matrices[1], matrices[2]
+
+
+def apply(matrix: Array, values: Array) -> Array:
+    """matrix @ values along the last axis, where bins without a value have coefficient zero."""
+    return np.einsum("ij,...j->...i", matrix, np.where(np.isfinite(values), values, 0.0))
