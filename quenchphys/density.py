@@ -70,7 +70,7 @@ def evaluate(problem: Any, y: Array) -> Point:
 
 
 class Density(NamedTuple):
-    """pi(y) f_p(U(y)) at one parameter p for each replica (broadcast against energies)."""
+    """pi(y) f_p(U(y)) at one parameter p."""
 
     problem: Any
     family: Family

@@ -15,6 +15,7 @@ import numpy as np
 from quenchphys.accounting import Account
 from quenchphys.assembly import assemble
 from quenchphys.density import shape_of
+from quenchphys.devices import mesh_for, programs, use_all_cores
 from quenchphys.ladder import Ladder
 from quenchphys.levels import Family
 from quenchphys.problem import as_argument, check, check_energies
@@ -22,23 +23,22 @@ from quenchphys.progress import Meter
 from quenchphys.recording import CONFIGURATION_LIMIT, Album, Record
 from quenchphys.settings import Settings
 from quenchphys.stopping import LevelLimit, StopRule
-from quenchphys.transition import Plan, Rates, Rung, descend, draw_prior, start, warm_up
+from quenchphys.transition import Plan, Rates, Rung
 
 Array = jax.Array
 
 BLOCK = 16  # levels in one device call
 CHUNK_ELEMENTS = 1 << 20  # numbers in one array of a chunk, small enough that the arrays of a step stay in cache
 KEPT = 32  # configurations offered to the album from each level
-WARM_UP_ROUNDS = 40
 
 
 def plan_for(settings: Settings, dimension: int) -> Plan:
     """The compiled program's constants; the chunk is the largest divisor of the population that fits the cache."""
-    fitting = max(1, CHUNK_ELEMENTS // (settings.replicas * dimension))
+    side_by_side = settings.replicas // mesh_for(settings.replicas).size
+    fitting = max(1, CHUNK_ELEMENTS // (side_by_side * dimension))
     chunk = max(c for c in range(1, settings.particles + 1) if settings.particles % c == 0 and c <= fitting)
     return Plan(
         particles=settings.particles,
-        replicas=settings.replicas,
         draws=settings.particles * settings.draws_per_particle,
         kernel=settings.kernel,
         chunk=chunk,
@@ -58,29 +58,36 @@ def run(
 ) -> Ladder:
     """Run a ladder from the prior to its end."""
     begun = time.monotonic()
+    use_all_cores()
     check(problem)
     argument = as_argument(problem)
     dimension = int(np.prod(shape_of(problem)))
     plan = plan_for(settings, dimension)
     rates = Rates(np.float32(settings.target_ess), np.float32(settings.resample_ess))
-    prior_key, start_key = jax.random.split(jax.random.key(settings.seed))
+    program = programs(plan, mesh_for(settings.replicas))
+    common, replica_key = jax.random.split(jax.random.key(settings.seed))
+    # Folding in the number of a replica keeps its random numbers whatever the number of replicas.
+    key = jax.vmap(lambda r: jax.random.fold_in(replica_key, r))(np.arange(settings.replicas))
+    prior_key, start_key = jax.vmap(jax.random.split, out_axes=1)(key)
 
-    undefined, draws, seen = jax.block_until_ready(draw_prior(argument, plan, prior_key))
+    undefined, draws, seen = program.draw_prior(argument, prior_key)
     prior = {"energy": np.asarray(draws.energy), **{name: np.asarray(value) for name, value in seen.items()}}
-    check_energies(prior["energy"], np.asarray(undefined))
-    state, log_first, parent = start(argument, plan, family, start_key, draws, None if schedule is None else schedule[0])
+    undefined = np.asarray(undefined)
+    check_energies(prior["energy"], undefined)
+    first = None if schedule is None else schedule[0]
+    state, log_first, parent = program.start(argument, family, start_key, common, draws, first)
     del draws, seen
     if settings.kernel.step_size is None:
-        state = warm_up(argument, plan, family, state, WARM_UP_ROUNDS)
+        state = program.warm_up(argument, family, state)
 
     limit = LevelLimit(settings.max_levels if schedule is None else len(schedule))
     account = Account(family, np.asarray(log_first), prior["energy"], stop | limit, adaptive=schedule is None)
     record = Record()
-    album = Album(min(settings.configurations, max(1, CONFIGURATION_LIMIT // (4 * dimension * plan.replicas))))
+    album = Album(min(settings.configurations, max(1, CONFIGURATION_LIMIT // (4 * dimension * settings.replicas))))
     try:
         while account.running.size:
             block = None if schedule is None else _rows(schedule, account.levels, plan.levels)
-            state, rungs = descend(argument, plan, family, rates, state, block)
+            state, rungs = program.descend(argument, family, rates, state, block)
             rungs = jax.tree.map(np.array, rungs)
             if account.levels == 0:
                 rungs.parent[0] = np.asarray(parent)
@@ -93,7 +100,7 @@ def run(
             )
     finally:
         meter.close()
-    return assemble(problem, method, family, settings, plan, account, record, album, prior, np.asarray(undefined), begun)
+    return assemble(problem, method, family, settings, plan, account, record, album, prior, undefined, begun)
 
 
 def take_in(rungs: Rung, account: Account, record: Record, album: Album) -> None:

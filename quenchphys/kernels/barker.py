@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from quenchphys.density import Density, Point
 from quenchphys.kernels.kernel import Move, metropolis
+from quenchphys.noise import normal
 from quenchphys.kernels.mala import langevin_steps
 
 Array = jax.Array
@@ -38,12 +39,12 @@ class Barker:
         return dimension ** (-1 / 6)
 
     def transition(
-        self, key: Array, point: Point, density: Density, step_size: Array, scale: Array
+        self, key: Array, shared: Array, point: Point, density: Density, step_size: Array, scale: Array
     ) -> tuple[Point, Move]:
         noise_key, sign_key, accept_key = jax.random.split(key, 3)
-        width = (step_size[:, None] * scale)[:, None, :]
+        width = step_size * scale
         score = density.score(point)
-        jump = width * jax.random.normal(noise_key, point.position.shape, point.position.dtype)
+        jump = width * normal(noise_key, point.position.shape)
         forward = jax.random.uniform(sign_key, jump.shape) < jax.nn.sigmoid(jump * score)
         proposal = density.evaluate(point.position + jnp.where(forward, jump, -jump))
         step = proposal.position - point.position

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 
 from quenchphys.density import Density, Point
 from quenchphys.kernels.kernel import Move, metropolis
+from quenchphys.noise import normal
 
 Array = jax.Array
 
@@ -40,13 +41,13 @@ class HMC:
         return dimension ** (-1 / 4)
 
     def transition(
-        self, key: Array, point: Point, density: Density, step_size: Array, scale: Array
+        self, key: Array, shared: Array, point: Point, density: Density, step_size: Array, scale: Array
     ) -> tuple[Point, Move]:
-        momentum_key, length_key, accept_key = jax.random.split(key, 3)
-        width = (step_size[:, None] * scale)[:, None, :]
-        start = jax.random.normal(momentum_key, point.position.shape, point.position.dtype)
+        momentum_key, accept_key = jax.random.split(key)
+        width = step_size * scale
+        start = normal(momentum_key, point.position.shape)
         shortest = (self.leapfrogs + 1) // 2
-        length = jax.random.randint(length_key, (), shortest, 2 * self.leapfrogs - shortest + 1)
+        length = jax.random.randint(shared, (), shortest, 2 * self.leapfrogs - shortest + 1)
 
         def leapfrog(_, carry):
             # The two half kicks between neighbouring steps are one full kick.

@@ -40,9 +40,12 @@ class Kernel(Protocol):
         ...
 
     def transition(
-        self, key: Array, point: Point, density: Density, step_size: Array, scale: Array
+        self, key: Array, shared: Array, point: Point, density: Density, step_size: Array, scale: Array
     ) -> tuple[Point, Move]:
-        """One move of every particle: arrays (replica, particle, D), step_size (replica,), scale (replica, D)."""
+        """One move of every particle of a population (particle, D), given a step size and the scale (D,) of coordinates.
+
+        `key` is the population's own; `shared` is the same for all replicas, for choices that fix how long they run.
+        """
         ...
 
 

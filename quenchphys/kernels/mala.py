@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from quenchphys.density import Density, Point
 from quenchphys.kernels.kernel import Move, metropolis
+from quenchphys.noise import normal
 
 Array = jax.Array
 
@@ -37,11 +38,11 @@ class MALA:
         return dimension ** (-1 / 6)
 
     def transition(
-        self, key: Array, point: Point, density: Density, step_size: Array, scale: Array
+        self, key: Array, shared: Array, point: Point, density: Density, step_size: Array, scale: Array
     ) -> tuple[Point, Move]:
         noise_key, accept_key = jax.random.split(key)
-        width = (step_size[:, None] * scale)[:, None, :]
-        noise = jax.random.normal(noise_key, point.position.shape, point.position.dtype)
+        width = step_size * scale
+        noise = normal(noise_key, point.position.shape)
         proposal = density.evaluate(point.position + width * (0.5 * width * density.score(point) + noise))
         # The noise that would lead back: y = y' + width^2/2 score(y') + width * back.
         back = (point.position - proposal.position) / width - 0.5 * width * density.score(proposal)
