@@ -1,17 +1,40 @@
 """What a ladder says: one estimator, then Z(beta), g(E), P(E), F(E), order parameters and phases, with errors."""
 
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from observables.diagnostics import diagnostics, report
 from observables.energy import density_of_states, energy_distribution
 from observables.order import distribution, order_parameters, phase_weights
+from observables.posterior import posterior
+from observables.quadrature import level_marginal, quadrature
 from observables.record import Pool
 from observables.thermodynamics import partition_function, thermodynamics
+from observables.wham import refine
 
 __all__ = [
     "Pool",
     "density_of_states",
+    "diagnostics",
     "distribution",
     "energy_distribution",
+    "level_marginal",
     "order_parameters",
     "partition_function",
     "phase_weights",
+    "plot",
+    "posterior",
+    "quadrature",
+    "refine",
+    "report",
     "thermodynamics",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`observables.plot` imports matplotlib, so it is loaded when first asked for."""
+    if name == "plot":
+        return importlib.import_module("observables.plot")
+    raise AttributeError(f"module 'observables' has no attribute {name!r}")

@@ -65,6 +65,11 @@ class Bins:
 Moments = Callable[[Replica, Array], Columns | Bins]  # (replica, U' of its samples) -> the moments of its samples
 
 
+def no_moments(replica: Replica, energy: Array) -> Columns:
+    """For log Z alone."""
+    return Columns([])
+
+
 @dataclass(frozen=True)
 class Targets:
     """The grid of targets asked for: beta and couplings, each a number or a one-dimensional array."""

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from observables.errors import Uncertain
-from observables.estimator import Columns, Targets, estimate
+from observables.estimator import Columns, Targets, estimate, no_moments
 from observables.labels import dataset
 from observables.record import Pool
 from quenchphys.ladder import Ladder
@@ -25,7 +25,7 @@ def partition_function(ladder: Source, beta: Any = 1.0, *, errors: str = "auto",
     """
     pool = Pool.of(ladder)
     targets = Targets.grid(pool, beta, couplings)
-    uncertain = Uncertain(estimate(pool, targets, lambda replica, energy: Columns([])), errors)
+    uncertain = Uncertain(estimate(pool, targets, no_moments), errors)
     log_z, error = uncertain.of(lambda log_z, mean: log_z)
     return dataset(uncertain, {"log_z": (log_z + error**2 / 2, error)})
 
