@@ -11,6 +11,7 @@ from quenchphys.ladder import Ladder, Outcome
 from quenchphys.problem import Problem, SiteBasis
 from quenchphys.quenching import quench
 from quenchphys.stopping import LevelLimit, ReachedEnergy, RemainingEvidence, WallTime
+from quenchphys.storage import load
 from quenchphys.tempering import temper
 
 __version__ = "0.1.0"
@@ -27,6 +28,7 @@ __all__ = [
     "RemainingEvidence",
     "SiteBasis",
     "WallTime",
+    "load",
     "presets",
     "quench",
     "stopping",

@@ -1,32 +1,19 @@
-"""How a run is spread over devices: replicas side by side, each device with its share and nothing to say to another.
-
-On a CPU every core is made a device, if JAX has not been used yet in the process; set JAX_NUM_CPU_DEVICES, or use JAX
-before the first ladder, to decide otherwise.
-"""
+"""How a run is spread over devices: replicas side by side, each device with its share and nothing to say to another."""
 
 from __future__ import annotations
 
-import os
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import jax
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import Mesh, PartitionSpec
 
 from quenchphys import transition
-from quenchphys.transition import Plan, Rung, State
+from quenchphys.transition import Plan, State
+
+WARM_UP_ROUNDS = 40
 
 SPLIT, WHOLE = PartitionSpec("replica"), PartitionSpec()
-
-
-def use_all_cores() -> None:
-    """Make each CPU core a device, where that is still possible and nobody decided otherwise."""
-    if "JAX_NUM_CPU_DEVICES" in os.environ or jax.config.jax_num_cpu_devices > 0:
-        return
-    try:
-        jax.config.update("jax_num_cpu_devices", len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
-    except RuntimeError:
-        pass  # JAX is in use already: its devices are what they are
 
 
 def mesh_for(replicas: int) -> Mesh:
@@ -37,7 +24,7 @@ def mesh_for(replicas: int) -> Mesh:
 
 
 @cache
-def programs(plan: Plan, mesh: Mesh) -> "Programs":
+def programs(plan: Plan, mesh: Mesh) -> Programs:
     return Programs(plan, mesh)
 
 
@@ -74,5 +61,3 @@ class Programs:
             (state, rung),
         )
 
-
-WARM_UP_ROUNDS = 40

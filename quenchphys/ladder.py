@@ -20,6 +20,7 @@ from __future__ import annotations
 import enum
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import xarray as xr
@@ -100,3 +101,15 @@ class Ladder:
     def observables(self) -> list[str]:
         """Names of the recorded observables."""
         return [str(v) for v in self.prior.data_vars if v != "energy"]
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write one netCDF-4 file, all or nothing; an existing file stays unless `overwrite` is set."""
+        from quenchphys.storage import save
+
+        return save(self, path, overwrite=overwrite)
+
+    def report(self) -> str:
+        """In words: how the ladder ended, and why it can or cannot be trusted."""
+        from quenchphys.reporting import report
+
+        return report(self)

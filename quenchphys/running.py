@@ -15,7 +15,7 @@ import numpy as np
 from quenchphys.accounting import Account
 from quenchphys.assembly import assemble
 from quenchphys.density import shape_of
-from quenchphys.devices import mesh_for, programs, use_all_cores
+from quenchphys.devices import mesh_for, programs
 from quenchphys.ladder import Ladder
 from quenchphys.levels import Family
 from quenchphys.problem import as_argument, check, check_energies
@@ -58,7 +58,6 @@ def run(
 ) -> Ladder:
     """Run a ladder from the prior to its end."""
     begun = time.monotonic()
-    use_all_cores()
     check(problem)
     argument = as_argument(problem)
     dimension = int(np.prod(shape_of(problem)))

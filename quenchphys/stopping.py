@@ -152,6 +152,16 @@ def fired(rule: StopRule, standing: Standing) -> Outcome | None:
     return rule.outcome
 
 
+def without_energy(rule: StopRule) -> StopRule:
+    """Refuse rules that ask for an energy level, which a tempered ladder does not have."""
+    for part in rule.rules if isinstance(rule, AnyOf | AllOf) else (rule,):
+        if isinstance(part, RemainingEvidence | ReachedEnergy):
+            raise ValueError(f"a tempered ladder has no energy levels: it may stop at LevelLimit or WallTime, not {part!r}")
+        if isinstance(part, AnyOf | AllOf):
+            without_energy(part)
+    return rule
+
+
 def suggested(stop: Mapping[str, float] | None) -> StopRule:
     """The rule a problem suggests as plain data: {"energy": E} or {"dlogz": d}; without one, dlogz = -3."""
     if stop is None:

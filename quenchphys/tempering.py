@@ -14,7 +14,7 @@ from quenchphys.levels import Temperatures
 from quenchphys.progress import Meter, meter
 from quenchphys.running import run
 from quenchphys.settings import Settings, check_schedule, check_stop
-from quenchphys.stopping import ReachedBeta, StopRule
+from quenchphys.stopping import ReachedBeta, StopRule, without_energy
 
 
 def temper(
@@ -70,6 +70,6 @@ def temper(
         max_levels=max_levels,
     )
     end = ReachedBeta(float(np.float32(beta)))
-    rule = end if stop is None else end | check_stop(stop)
+    rule = end if stop is None else end | without_energy(check_stop(stop))
     family = Temperatures(np.float32(beta))
     return run(problem, "temper", family, settings, rule, schedule, meter("temper", progress))

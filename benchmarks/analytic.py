@@ -1,0 +1,80 @@
+"""The analytic targets at the paper's settings: log Z, moments and every level's volume against exact values.
+
+    python benchmarks/analytic.py gaussian 1000 --replicas 8
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+
+import observables
+import quenchphys as qp
+
+# Scatter of log Z over seeds in the paper's Table 1.
+PAPER = {
+    ("gaussian", 10): 0.04,
+    ("gaussian", 100): 0.08,
+    ("gaussian", 1000): 0.36,
+    ("spike_slab", 10): 0.03,
+    ("spike_slab", 50): 0.21,
+    ("spike_slab", 200): 0.32,
+}
+
+
+def volumes(ladder: qp.Ladder, target, most: int = 200) -> tuple[float, float, int]:
+    """Largest deviation of the mean of log G from the exact value at the same energies, in standard errors.
+
+    Replicas have levels of their own, so each measured log G is compared with the exact one at its own energy; levels
+    with the same number are averaged over replicas.
+    """
+    count = int(ladder.levels.level_count.min())
+    picked = np.unique(np.linspace(0, count - 1, most).astype(int))
+    energy, measured = (ladder.levels[name].values[:, picked] for name in ("energy", "log_volume"))
+    exact = np.vectorize(lambda e: target.log_volume(float(e), ladder.softness))(energy)
+    deviation = measured - exact
+    error = deviation.std(axis=0, ddof=1) / np.sqrt(len(deviation))
+    worst = np.argmax(np.abs(deviation.mean(axis=0) / error))
+    return float(deviation.mean(axis=0)[worst] / error[worst]), float(error[worst]), len(picked)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("target", choices=("gaussian", "spike_slab", "bimodal"))
+    parser.add_argument("dim", type=int)
+    parser.add_argument("--replicas", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--method", choices=("quench", "temper"), default="quench")
+    parser.add_argument("--volumes", action="store_true", help="also compare log G at every level")
+    chosen = parser.parse_args()
+    target = getattr(qp.targets, chosen.target)(chosen.dim)
+    begin = time.time()
+    if chosen.method == "quench":
+        ladder = qp.quench(target, replicas=chosen.replicas, seed=chosen.seed, **qp.presets.PAPER)
+    else:
+        ladder = qp.temper(target, replicas=chosen.replicas, seed=chosen.seed, kernel=qp.MALA())
+    print(ladder.report())
+    single = [float(observables.partition_function(_replica(ladder, r)).log_z.squeeze()) for r in range(chosen.replicas)]
+    error = np.array(single) - target.log_z
+    scatter, standard = error.std(ddof=1), error.std(ddof=1) / np.sqrt(len(error))
+    print(f"{chosen.method} {chosen.target}({chosen.dim}): {chosen.replicas} replicas, {time.time() - begin:.0f} s, "
+          f"{ladder.attrs['gradients']:.3g} gradients")
+    print(f"log Z - exact: mean {error.mean():+.4f} +- {standard:.4f} ({error.mean() / standard:+.2f} standard errors), "
+          f"scatter of one ladder {scatter:.3f} (paper {PAPER.get((chosen.target, chosen.dim), float('nan')):.2f})")
+    moments = observables.order_parameters(ladder)
+    for name, exact in target.moments().items():
+        value, err = float(moments[name].squeeze()), float(moments[f"{name}_err"].squeeze())
+        print(f"<{name}> = {value:.4f} +- {err:.4f}, exact {exact:.4f} ({(value - exact) / err:+.2f} standard errors)")
+    if chosen.volumes:
+        worst, err, picked = volumes(ladder, target)
+        print(f"log G at {picked} levels: largest deviation {worst:+.2f} standard errors (of {err:.4f})")
+
+
+def _replica(ladder: qp.Ladder, r: int) -> qp.Ladder:
+    return qp.Ladder(ladder.tree.isel(replica=[r]))
+
+
+if __name__ == "__main__":
+    main()
