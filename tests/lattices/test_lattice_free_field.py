@@ -35,7 +35,7 @@ def precision_matrix(model):
 @pytest.mark.parametrize("name", MODELS)
 def test_prior_draws(name):
     model = MODELS[name]()
-    x = np.asarray(model.sample_prior(jax.random.key(7), DRAWS), float).reshape(DRAWS, -1)
+    x = np.asarray(model.sample_prior(jax.random.key(8), DRAWS), float).reshape(DRAWS, -1)
     precision = precision_matrix(model)
     covariance = np.linalg.inv(precision)
 
@@ -58,7 +58,7 @@ def test_prior_draws(name):
 def test_a_slightly_wrong_mass_would_be_seen():
     """The chi-square above has the power to fail: draws of a mass five percent off are rejected."""
     model = MODELS["1D"]()
-    x = np.asarray(model.sample_prior(jax.random.key(7), DRAWS), float)
+    x = np.asarray(model.sample_prior(jax.random.key(8), DRAWS), float)
     wrong = precision_matrix(model) + 0.05 * model.m0_sq * np.eye(16)
     eigenvalues, vectors = np.linalg.eigh(wrong)
     deviations = (((x @ vectors) ** 2 * eigenvalues).mean(axis=0) - 1) / np.sqrt(2 / DRAWS)
