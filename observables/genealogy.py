@@ -6,7 +6,8 @@ the volume ratios G_{k+1}/G_k = sum_j w_kj r_k(U_kj) it takes part in, on which 
     delta F = sum_k sum_j psi_kj,    psi_kj = V_kj + c_k w_kj r_k(U_kj)/mean(r_k)  minus its average in the level,
 
 with V_kj = W_kj y_kj the sample's own term (y = 1 for log Z, O - <O> for a mean, W normalised), and
-c_k = sum_{l > k} sum_i V_i p_l(U_i), where p_l = (n_l f_l/G_l)/D is the share of level l in the mixture.
+c_k = sum_{l > k} sum_i V_i p_l(U_i), where p_l = (n_l f_l/G_l)/D is the share of level l in the mixture.  Volumes
+refined by WHAM have another second term; see `Volumes`.
 
 Particles with a common ancestor are correlated, those without are nearly not, hence Var F = sum over families of
 (sum of psi in the family)^2: Chan and Lai (2013), Lee and Whiteley (2018).  Lineages coalesce in long ladders, so the
@@ -26,6 +27,7 @@ from scipy.sparse import csr_array
 from observables.estimator import Bins, Columns, Estimate, Targets, along
 from observables.mixture import log_factor
 from observables.record import Replica
+from observables.wham import Likelihood
 
 Array = np.ndarray
 
@@ -48,9 +50,8 @@ def covariance(found: Estimate, lag: int | None = None) -> Array:
                 for i, (r, base) in enumerate(zip(block, log_bases, strict=True))
             ]
             for part in parts:
-                later = _later_shares(part, parts)
                 length = lag if lag is not None else choose_lag(part.replica)
-                result[some] += _families(part, later, length)
+                result[some] += _families(part, Volumes(part, parts), length)
     return result
 
 
@@ -82,41 +83,72 @@ class Terms:
             start, stop = stop, stop + count
 
 
-def _later_shares(part: Terms, parts: list[Terms]) -> Array:
-    """c_k = sum_{l > k} sum_i V_i p_l(U_i), (1 + K, T, 1 + m); its first row belongs to the prior draws."""
-    replica = part.replica
-    sample = replica.energy[:: max(1, len(replica.energy) // 200_000)]
-    edges = np.unique(np.quantile(sample[np.isfinite(sample)], np.linspace(0, 1, SHARE_BINS + 1)))
-    centres = np.concatenate([edges[:1], 0.5 * (edges[1:] + edges[:-1]), edges[-1:]])
-    histogram = np.zeros((len(centres), len(part.beta) * (1 + part.mean.shape[1])))
-    for other in parts:
-        energy, ratio = replica.energy, None
-        if len(parts) > 1:  # V p_l = (V D_r/D) (p_l D/D_r), with D_r of this replica and D of the block
-            energy = other.replica.energy_at({name: value for name, (value, _, _) in replica.couplings.items()})
-            with np.errstate(invalid="ignore"):
-                log_ratio = replica.mixture.log_density(energy) + other.log_base - other.replica.log_share
-            ratio = np.exp(np.nan_to_num(log_ratio, nan=-np.inf))
-        for samples, v in other:
-            index = np.searchsorted(edges, energy[samples], side="right")
-            hits = np.ones(len(index)) if ratio is None else ratio[samples]
-            into = csr_array((hits, (index, np.arange(len(index)))), shape=(len(centres), len(index)))
-            histogram += into @ v.reshape(len(index), -1)
-    level_share = np.zeros((1 + len(replica.level), histogram.shape[1]))
-    for start in range(0, len(centres), 100):
-        level_share += replica.mixture.shares(centres[start : start + 100]).T @ histogram[start : start + 100]
-    return (level_share[::-1].cumsum(axis=0)[::-1] - level_share).reshape(-1, len(part.beta), 1 + part.mean.shape[1])
+class Volumes:
+    """How the samples of a replica move an estimate through its level volumes.
+
+    a_l = dF/dlog G_l = sum_i V_i p_l(U_i).  Telescoped volumes: c_k = sum_{l > k} a_l times w r_k/mean(r_k).
+    Self-consistent ones: n w sum_l b_l p_l(U) with H b = a, H the Hessian of the WHAM likelihood.
+    """
+
+    def __init__(self, part: Terms, parts: list[Terms]):
+        self.replica = part.replica
+        self.shape = (len(part.beta), 1 + part.mean.shape[1])
+        sample = self.replica.energy[:: max(1, len(self.replica.energy) // 200_000)]
+        self.edges = np.unique(np.quantile(sample[np.isfinite(sample)], np.linspace(0, 1, SHARE_BINS + 1)))
+        self.centres = np.concatenate([self.edges[:1], 0.5 * (self.edges[1:] + self.edges[:-1]), self.edges[-1:]])
+        slopes = self._slopes(parts)  # a: (1 + K, T * F), the prior draws first
+        if self.replica.self_consistent:
+            likelihood = Likelihood(self.replica)
+            hessian = likelihood.derivatives(np.zeros(likelihood.hats.shape[1]))[1]
+            at_levels = likelihood.hats @ np.linalg.lstsq(hessian, likelihood.hats.T @ slopes[1:], rcond=1e-12)[0]
+            self.response = np.concatenate([s[:, 1:] @ at_levels for s in self._shares()])
+        else:
+            self.later = (slopes[::-1].cumsum(axis=0)[::-1] - slopes).reshape(-1, *self.shape)
+
+    def _shares(self) -> Iterator[Array]:
+        for start in range(0, len(self.centres), 100):
+            yield self.replica.mixture.shares(self.centres[start : start + 100])
+
+    def _bin(self, energy: Array) -> Array:
+        return np.searchsorted(self.edges, energy, side="right")
+
+    def _slopes(self, parts: list[Terms]) -> Array:
+        histogram = np.zeros((len(self.centres), self.shape[0] * self.shape[1]))
+        replica = self.replica
+        for other in parts:
+            energy, ratio = replica.energy, None
+            if len(parts) > 1:  # V p_l = (V D_r/D) (p_l D/D_r), with D_r of this replica and D of the block
+                energy = other.replica.energy_at({name: value for name, (value, _, _) in replica.couplings.items()})
+                with np.errstate(invalid="ignore"):
+                    log_ratio = replica.mixture.log_density(energy) + other.log_base - other.replica.log_share
+                ratio = np.exp(np.nan_to_num(log_ratio, nan=-np.inf))
+            for samples, v in other:
+                index = self._bin(energy[samples])
+                hits = np.ones(len(index)) if ratio is None else ratio[samples]
+                into = csr_array((hits, (index, np.arange(len(index)))), shape=(len(self.centres), len(index)))
+                histogram += into @ v.reshape(len(index), -1)
+        return sum(s.T @ histogram[100 * i : 100 * i + len(s)] for i, s in enumerate(self._shares()))
+
+    def terms(self, p: int, samples: slice, weight: Array) -> Array | float:
+        """The second term of psi, (n, T, F), at the prior draws (p = 0) or at level p - 1."""
+        if self.replica.self_consistent:
+            response = self.response[self._bin(self.replica.energy[samples])].reshape(-1, *self.shape)
+            return len(weight) * weight[:, None, None] * response
+        if p == len(self.replica.level):
+            return 0.0
+        return self.later[p] * (weight * _next_ratio(self.replica, p, samples, weight))[:, None, None]
 
 
-def _families(part: Terms, later: Array, lag: int) -> Array:
+def _families(part: Terms, volumes: Volumes, lag: int) -> Array:
     """sum over stretches and families of B^2 + 2AB, (T, 1 + m, 1 + m)."""
     replica = part.replica
     if replica.parent is None:
         raise ValueError("This ladder has no genealogy (variable `parent`), so one replica has no error estimate.")
-    result = np.zeros((len(part.beta), later.shape[2], later.shape[2]))
+    result = np.zeros((volumes.shape[0], volumes.shape[1], volumes.shape[1]))
     ancestor = np.arange(replica.draws)  # at the beginning of this stretch, of every particle
     before = ancestor  # at the beginning of the stretch before
     size_before = size = replica.draws
-    a = np.zeros((size_before, *later.shape[1:]))
+    a = np.zeros((size_before, *volumes.shape))
     b, a_next = np.zeros_like(a), np.zeros_like(a)
     for p, (samples, v) in enumerate(part):
         if p > 0:
@@ -127,10 +159,9 @@ def _families(part: Terms, later: Array, lag: int) -> Array:
             before, size_before, a = ancestor, size, a_next
             size = len(before)
             ancestor = np.arange(size)
-            b, a_next = np.zeros((size_before, *later.shape[1:])), np.zeros((size, *later.shape[1:]))
+            b, a_next = np.zeros((size_before, *volumes.shape)), np.zeros((size, *volumes.shape))
         weight = np.exp(replica.log_share[samples] - np.log(len(v)))
-        if p < len(replica.level):
-            v = v + later[p] * (weight * _next_ratio(replica, p, samples, weight))[:, None, None]
+        v = v + volumes.terms(p, samples, weight)
         v = v - weight[:, None, None] * v.sum(axis=0)
         flat = v.reshape(len(v), -1)
         b += _sum_by(before, size_before, flat).reshape(b.shape)

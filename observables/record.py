@@ -38,6 +38,7 @@ class Replica:
     particle_observables: Mapping[str, Array]  # (K, N)
     prior_observables: Mapping[str, Array]  # (M,)
     couplings: Couplings
+    self_consistent: bool = False  # whether the volumes were refined, which changes what their errors depend on
 
     @property
     def draws(self) -> int:
@@ -147,6 +148,7 @@ def replicas_of(ladder: Ladder) -> list[Replica]:
                 particle_observables={name: particles[name].values[r, :count] for name in ladder.observables},
                 prior_observables={name: prior[name].values[r] for name in ladder.observables},
                 couplings=ladder.couplings,
+                self_consistent=ladder.attrs.get("volumes") == "self-consistent",
             )
         )
     return found

@@ -16,6 +16,7 @@ import dataclasses
 
 import numpy as np
 from scipy.interpolate import make_interp_spline
+from scipy.sparse import csr_array, diags_array
 
 from observables.record import Replica, replicas_of
 from quenchphys.ladder import Ladder
@@ -23,55 +24,71 @@ from quenchphys.ladder import Ladder
 Array = np.ndarray
 
 KNOTS = 200
-ENERGY_BINS = 4000
+ENERGY_BINS = 3000
 NEWTON_STEPS = 50
 CONVERGED = 1e-6  # largest change of any log G in a step
+SELF_CONSISTENT = "self-consistent"  # value of the attribute `volumes` of a refined ladder
+
+
+class Likelihood:
+    """F as a function of the correction at the knots, for one replica."""
+
+    def __init__(self, replica: Replica):
+        self.replica = replica
+        self.hats = _hats(len(replica.level))  # (K, knots): log G = telescoped + hats @ correction
+        self.energy, self.samples = _histogram(replica)
+
+    def derivatives(self, correction: Array) -> tuple[Array, Array]:
+        """Gradient and Hessian: n_l - sum_i n_i w_i p_l, and sum_i n_i w_i (p_l delta_lm - p_l p_m), at the knots."""
+        mixture = self.replica.mixture
+        mixture = dataclasses.replace(mixture, log_scale=mixture.log_scale - self.hats @ correction)
+        gradient = self.replica.shape[1] * np.asarray(self.hats.sum(axis=0)).ravel()
+        hessian = np.zeros((len(correction), len(correction)))
+        total = np.zeros(len(self.replica.level))
+        for start in range(0, len(self.energy), 100):
+            samples = self.samples[start : start + 100]
+            share = mixture.shares(self.energy[start : start + 100])[:, 1:]
+            total += samples @ share
+            at_knots = (self.hats.T @ share.T).T
+            hessian -= at_knots.T @ (at_knots * samples[:, None])
+        gradient -= self.hats.T @ total
+        hessian += (self.hats.T @ diags_array(total) @ self.hats).toarray()
+        return gradient, hessian
 
 
 def self_consistent_volumes(replica: Replica) -> Array:
     """log G of every level, from WHAM."""
-    count, n = replica.shape
-    hats = _hats(count)  # (K, knots): log G = telescoped + hats @ correction
-    energy, samples = _histogram(replica)
-    mixture = replica.mixture
-    correction = np.zeros(hats.shape[1])
+    likelihood = Likelihood(replica)
+    correction = np.zeros(likelihood.hats.shape[1])
     for _ in range(NEWTON_STEPS):
-        current = dataclasses.replace(mixture, log_scale=mixture.log_scale - hats @ correction)
-        gradient = n * hats.sum(axis=0)
-        hessian = np.zeros((len(correction), len(correction)))
-        for start in range(0, len(energy), 250):
-            some = slice(start, start + 250)
-            share = current.shares(energy[some])[:, 1:]  # p_l at each energy
-            on_knots = share @ hats
-            gradient -= samples[some] @ on_knots
-            hessian += hats.T @ (hats * (samples[some] @ share)[:, None])
-            hessian -= on_knots.T @ (on_knots * samples[some][:, None])
+        gradient, hessian = likelihood.derivatives(correction)
         step = np.linalg.lstsq(hessian, -gradient, rcond=1e-12)[0]
         step *= min(1.0, 1.0 / np.abs(step).max(initial=1e-300))  # no farther than a factor e at a time
         correction += step
         if np.abs(step).max() < CONVERGED:
             break
-    return replica.log_volume + hats @ correction
+    return replica.log_volume + likelihood.hats @ correction
 
 
 def refine(ladder: Ladder) -> Ladder:
     """The same ladder with self-consistent volumes in place of the telescoped ones."""
-    tree = ladder.tree.copy()
     volumes = ladder.levels["log_volume"].values.copy()
     for r, replica in enumerate(replicas_of(ladder)):
         volumes[r, : len(replica.level)] = self_consistent_volumes(replica)
-    levels = ladder.levels.assign(log_volume=(("replica", "level"), volumes, dict(ladder.levels["log_volume"].attrs)))
-    tree["levels"].dataset = levels
-    tree.attrs = {**ladder.attrs, "volumes": "self-consistent (WHAM)"}
+    tree = ladder.tree.copy()
+    tree["levels"].dataset = ladder.levels.assign(
+        log_volume=(("replica", "level"), volumes, dict(ladder.levels["log_volume"].attrs))
+    )
+    tree.attrs = {**ladder.attrs, "volumes": SELF_CONSISTENT}
     return Ladder(tree)
 
 
-def _hats(count: int) -> Array:
+def _hats(count: int) -> csr_array:
     """Piecewise linear functions on at most KNOTS of the levels, (K, knots)."""
     knots = np.unique(np.linspace(0, count - 1, min(count, KNOTS)).round())
     if len(knots) == 1:
-        return np.ones((count, 1))
-    return make_interp_spline(knots, np.eye(len(knots)), k=1)(np.arange(count))
+        return csr_array(np.ones((count, 1)))
+    return csr_array(make_interp_spline(knots, np.eye(len(knots)), k=1)(np.arange(count)))
 
 
 def _histogram(replica: Replica) -> tuple[Array, Array]:
@@ -83,9 +100,3 @@ def _histogram(replica: Replica) -> tuple[Array, Array]:
     total = np.add.reduceat(weight[order], edges[:-1])
     mean = np.add.reduceat(weight[order] * replica.energy[order], edges[:-1]) / total
     return mean, total
-
-
-def distance(replica: Replica) -> Array:
-    """log G (WHAM) - log G (telescoped) of every level."""
-    return self_consistent_volumes(replica) - replica.log_volume
-
