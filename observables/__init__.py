@@ -8,11 +8,10 @@ from typing import Any
 from observables.diagnostics import diagnostics, report
 from observables.energy import density_of_states, energy_distribution
 from observables.order import distribution, order_parameters, phase_weights
+from observables.pool import Pool
 from observables.posterior import posterior
 from observables.quadrature import level_marginal, quadrature
-from observables.record import Pool
 from observables.thermodynamics import partition_function, thermodynamics
-from observables.wham import refine
 
 __all__ = [
     "Pool",
@@ -27,7 +26,6 @@ __all__ = [
     "plot",
     "posterior",
     "quadrature",
-    "refine",
     "report",
     "thermodynamics",
 ]

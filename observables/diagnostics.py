@@ -9,10 +9,8 @@ import xarray as xr
 
 from observables.errors import Uncertain
 from observables.estimator import Targets, estimate, no_moments
+from observables.pool import Pool, Source
 from observables.quadrature import quadrature
-from observables.record import Pool
-from observables.thermodynamics import Source
-from observables.wham import self_consistent_volumes
 
 Array = np.ndarray
 
@@ -49,7 +47,7 @@ def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
             columns["prior_share"].append(weight[: replica.draws].sum())
             columns["rungs"].append(1 / np.sum(share[r, :count] ** 2))
             columns["lineages"].append(_surviving(replica.parent))
-            columns["volume_shift"].append(float((self_consistent_volumes(replica) - replica.log_volume)[-1]))
+            columns["volume_shift"].append(float((replica.log_volume - replica.telescoped)[-1]))
             r += 1
     result = xr.Dataset({name: ("replica", values) for name, values in columns.items()})
     result["level_share"] = (("replica", "level"), share)
@@ -125,7 +123,9 @@ def in_words(pool: Pool, found: xr.Dataset, beta: float) -> str:
         f"{found['prior_share'].mean().item():.1%} of the weight.",
     ]
     if "ess_per_gradient" in found:
-        lines.append(f"That is {1e6 * found['ess_per_gradient'].mean().item():.0f} effective samples per million gradients.")
+        lines.append(
+            f"That is {1e6 * found['ess_per_gradient'].mean().item():.0f} effective samples per million gradients."
+        )
     lines.append(f"{_range(found['lineages'].values)} of the prior draws have descendants at the last level.")
     lines += _words_on_agreement(found)
     if "acceptance" in first.levels:
@@ -134,14 +134,18 @@ def in_words(pool: Pool, found: xr.Dataset, beta: float) -> str:
     if "occupancy" in found:
         for phase in found["phase"].values:
             occupancy = found["occupancy"].sel(phase=phase)
-            lines.append(f"Phase {phase}: at most {float(occupancy.max('level').min()):.2f} of a population in every replica.")
+            lines.append(
+                f"Phase {phase}: at most {float(occupancy.max('level').min()):.2f} of a population in every replica."
+            )
     lines += _warnings(pool, found)
     return "\n".join(lines)
 
 
 def _words_on_agreement(found: xr.Dataset) -> list[str]:
     log_z = found["log_z"].values
-    lines = [f"log Z = {log_z.mean():.3f}" + (f", replicas scatter by {np.std(log_z, ddof=1):.3f}" if len(log_z) > 1 else "")]
+    lines = [
+        f"log Z = {log_z.mean():.3f}" + (f", replicas scatter by {np.std(log_z, ddof=1):.3f}" if len(log_z) > 1 else "")
+    ]
     if "genealogy_error" in found:
         lines[0] += f"; the genealogy of one replica predicts {found['genealogy_error'].item():.3f}"
     lines[0] += "."
@@ -149,7 +153,9 @@ def _words_on_agreement(found: xr.Dataset) -> list[str]:
         shift = float((found["log_z_quadrature"] - found["log_z"]).mean())
         lines.append(f"Quadrature over the level volumes gives log Z {shift:+.3f} from this.")
     shift = found["volume_shift"].values
-    lines.append(f"Self-consistent volumes move log G of the last level by {shift.mean():+.3f} (WHAM minus telescoped).")
+    lines.append(
+        f"Self-consistent volumes move log G of the last level by {shift.mean():+.3f} (WHAM minus telescoped)."
+    )
     return lines
 
 
@@ -159,7 +165,9 @@ def _warnings(pool: Pool, found: xr.Dataset) -> list[str]:
         lines.append("WARNING: the ladder did not end as it should; its answers may be wrong.")
     spread, predicted = found["replica_spread"].item(), found.get("genealogy_error")
     if predicted is not None and spread > 2 * predicted.item():
-        lines.append("WARNING: replicas disagree more than their genealogies explain: the levels were not in equilibrium.")
+        lines.append(
+            "WARNING: replicas disagree more than their genealogies explain: the levels were not in equilibrium."
+        )
     if found["lineages"].min().item() < 5:
         lines.append("WARNING: fewer than 5 lineages survive; use more particles or more mutation.")
     expected = found.get("genealogy_error")

@@ -13,8 +13,7 @@ from observables.errors import Uncertain
 from observables.estimator import Estimate, Targets, along, estimate
 from observables.histogram import apply, bins_of, edges_for, local_fit, weighted_values
 from observables.labels import dataset
-from observables.record import Pool
-from observables.thermodynamics import Source
+from observables.pool import Pool, Source
 
 Array = np.ndarray
 Function = Callable[[Array], Array]
@@ -148,7 +147,12 @@ def deepest_valley(log_p: Array) -> tuple[float, int, int, int]:
     with np.errstate(invalid="ignore"):
         depth = np.where(np.isfinite(log_p), np.minimum(left, right) - with_floor, -np.inf)
     valley = int(np.argmax(depth))
-    return float(depth[valley]), int(np.argmax(with_floor[: valley + 1])), valley, valley + int(np.argmax(with_floor[valley:]))
+    return (
+        float(depth[valley]),
+        int(np.argmax(with_floor[: valley + 1])),
+        valley,
+        valley + int(np.argmax(with_floor[valley:])),
+    )
 
 
 def bin_ess(found: Estimate, targets: Targets, edges: Array) -> Array:

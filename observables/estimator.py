@@ -19,7 +19,8 @@ import numpy as np
 import xarray as xr
 from scipy.special import logsumexp
 
-from observables.record import Pool, Replica
+from observables.pool import Pool
+from observables.replica import Replica
 
 Array = np.ndarray
 
@@ -41,7 +42,11 @@ class Columns:
         return np.array([weight @ v[where].astype(float) for v in self.values])
 
     def rows(self, part: slice) -> Array:
-        return np.stack([v[part] for v in self.values], axis=1).astype(float) if self.values else np.empty((part.stop - part.start, 0))
+        return (
+            np.stack([v[part] for v in self.values], axis=1).astype(float)
+            if self.values
+            else np.empty((part.stop - part.start, 0))
+        )
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from scipy.sparse import csr_array
 
 from observables.estimator import Bins, Columns, Estimate, Targets, along
 from observables.mixture import log_factor
-from observables.record import Replica
+from observables.replica import Replica
 from observables.wham import Likelihood
 
 Array = np.ndarray
@@ -46,7 +46,16 @@ def covariance(found: Estimate, lag: int | None = None) -> Array:
         for g, (some, _) in enumerate(groups[0]):
             beta = np.array([found.targets.points[t]["beta"] for t in some])
             parts = [
-                Terms(found.targets, r, base, groups[i][g][1], found.moments(r, groups[i][g][1]), beta, log_total[some], mean[some])
+                Terms(
+                    found.targets,
+                    r,
+                    base,
+                    groups[i][g][1],
+                    found.moments(r, groups[i][g][1]),
+                    beta,
+                    log_total[some],
+                    mean[some],
+                )
                 for i, (r, base) in enumerate(zip(block, log_bases, strict=True))
             ]
             for part in parts:
@@ -74,7 +83,9 @@ class Terms:
         start, stop = 0, self.replica.draws
         for _ in range(self.replica.shape[0] + 1):
             part = slice(start, stop)
-            weight = np.exp(self.log_base[part, None] + self.targets.log_t(self.energy[part, None], self.beta) - self.log_total)
+            weight = np.exp(
+                self.log_base[part, None] + self.targets.log_t(self.energy[part, None], self.beta) - self.log_total
+            )
             rows = self.values.rows(part)
             v = np.empty((*weight.shape, 1 + rows.shape[1]))
             v[..., 0] = weight

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from observables.estimator import Bins, Targets
-from observables.record import Pool, Replica
+from observables.pool import Pool
+from observables.replica import Replica
 
 Array = np.ndarray
 

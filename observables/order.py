@@ -11,8 +11,7 @@ from observables.errors import Uncertain
 from observables.estimator import Columns, Targets, estimate
 from observables.histogram import bins_of, edges_for, weighted_values
 from observables.labels import dataset
-from observables.record import Pool
-from observables.thermodynamics import Source
+from observables.pool import Pool, Source
 
 
 def order_parameters(ladder: Source, beta: Any = 1.0, *, errors: str = "auto", **couplings: Any) -> xr.Dataset:

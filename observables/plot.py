@@ -14,8 +14,8 @@ from matplotlib.axes import Axes
 from observables.energy import density_of_states as _density_of_states
 from observables.energy import energy_distribution as _energy_distribution
 from observables.order import distribution as _distribution
-from observables.record import Pool
-from observables.thermodynamics import Source, thermodynamics
+from observables.pool import Pool, Source
+from observables.thermodynamics import thermodynamics
 
 COLOURS = ["#1f4e79", "#c0504d", "#4f8f5b", "#8064a2", "#d08b2c", "#5b9aa0"]
 
@@ -77,7 +77,9 @@ def ladder(source: Source, axes: Any = None) -> np.ndarray:
     return axes
 
 
-def energy_distribution(source: Source | xr.Dataset, beta: float = 1.0, ax: Axes | None = None, **couplings: Any) -> Axes:
+def energy_distribution(
+    source: Source | xr.Dataset, beta: float = 1.0, ax: Axes | None = None, **couplings: Any
+) -> Axes:
     """P(E) with its error band."""
     found = source if isinstance(source, xr.Dataset) else _energy_distribution(source, beta, **couplings)
     p = np.exp(found["log_p"].values)
@@ -129,7 +131,9 @@ def heat_capacity(source: Source | xr.Dataset, beta: Any = None, ax: Axes | None
     return ax
 
 
-def distribution(source: Source | xr.Dataset, of: str, beta: float = 1.0, ax: Axes | None = None, **couplings: Any) -> Axes:
+def distribution(
+    source: Source | xr.Dataset, of: str, beta: float = 1.0, ax: Axes | None = None, **couplings: Any
+) -> Axes:
     """The probability density of an observable, such as m or q, as a histogram with error bars."""
     found = source if isinstance(source, xr.Dataset) else _distribution(source, of, beta, **couplings)
     x, p, error = found[of].values, found["p"].values, found["p_err"].values

@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 
 from observables.estimator import Targets, estimate, no_moments
-from observables.record import Pool, Replica
-from observables.thermodynamics import Source
+from observables.pool import Pool, Source
+from observables.replica import Replica
 from quenchphys.ladder import Ladder
 
 Array = np.ndarray

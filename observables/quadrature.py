@@ -1,4 +1,4 @@
-"""Does the textbook route agree?  The paper's quadrature over level volumes, as a cross-check of the estimator.
+"""Does the textbook route agree?  The paper's quadrature over telescoped volumes, as a cross-check.
 
     Z(beta) = beta^(nu+1)/Gamma(nu+1) * integral of G_nu(E) exp(-beta E) dE
 
@@ -14,8 +14,8 @@ import numpy as np
 import xarray as xr
 from scipy.special import gammainc, gammaincc, gammaln, logsumexp
 
-from observables.record import Pool, Replica
-from observables.thermodynamics import Source
+from observables.pool import Pool, Source
+from observables.replica import Replica
 
 Array = np.ndarray
 
@@ -55,7 +55,7 @@ def level_marginal(ladder: Source, beta: float = 1.0) -> xr.Dataset:
         log_z = logsumexp(_parts(replica, beta))
         here = slice(0, len(replica.level))
         energy[r, here] = replica.level
-        log_p[r, here] = replica.log_volume - beta * replica.level + (nu + 1) * np.log(beta) - gammaln(nu + 1) - log_z
+        log_p[r, here] = replica.telescoped - beta * replica.level + (nu + 1) * np.log(beta) - gammaln(nu + 1) - log_z
     dims = ("replica", "level")
     return xr.Dataset(
         {
@@ -76,7 +76,7 @@ def _parts(replica: Replica, beta: float) -> list[float]:
     with np.errstate(divide="ignore"):
         above = logsumexp(-beta * top[live] + np.log(q)) - np.log(len(top))
 
-    log_integrand = replica.log_volume - beta * replica.level
+    log_integrand = replica.telescoped - beta * replica.level
     step = -np.diff(replica.level)
     rise = np.diff(log_integrand)
     # integral of exp(linear) over a step: exp(left) * step * (exp(rise) - 1)/rise
@@ -94,5 +94,5 @@ def _parts(replica: Replica, beta: float) -> list[float]:
             - beta * energy[inside]
             + np.log(gammainc(nu + 1, beta * room[inside]))
         )
-    below = replica.log_volume[-1] + logsumexp(log_terms)
+    below = replica.telescoped[-1] + logsumexp(log_terms)
     return [above, middle + (nu + 1) * np.log(beta) - gammaln(nu + 1), below]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,7 @@ import xarray as xr
 from observables.errors import Uncertain
 from observables.estimator import Columns, Targets, estimate, no_moments
 from observables.labels import dataset
-from observables.record import Pool
-from quenchphys.ladder import Ladder
-
-Source = Ladder | Sequence[Ladder] | Pool
+from observables.pool import Pool, Source
 
 
 def partition_function(ladder: Source, beta: Any = 1.0, *, errors: str = "auto", **couplings: Any) -> xr.Dataset:

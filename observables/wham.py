@@ -18,8 +18,7 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 from scipy.sparse import csr_array, diags_array
 
-from observables.record import Replica, replicas_of
-from quenchphys.ladder import Ladder
+from observables.replica import Replica
 
 Array = np.ndarray
 
@@ -27,7 +26,6 @@ KNOTS = 200
 ENERGY_BINS = 3000
 NEWTON_STEPS = 50
 CONVERGED = 1e-6  # largest change of any log G in a step
-SELF_CONSISTENT = "self-consistent"  # value of the attribute `volumes` of a refined ladder
 
 
 class Likelihood:
@@ -70,17 +68,11 @@ def self_consistent_volumes(replica: Replica) -> Array:
     return replica.log_volume + likelihood.hats @ correction
 
 
-def refine(ladder: Ladder) -> Ladder:
-    """The same ladder with self-consistent volumes in place of the telescoped ones."""
-    volumes = ladder.levels["log_volume"].values.copy()
-    for r, replica in enumerate(replicas_of(ladder)):
-        volumes[r, : len(replica.level)] = self_consistent_volumes(replica)
-    tree = ladder.tree.copy()
-    tree["levels"].dataset = ladder.levels.assign(
-        log_volume=(("replica", "level"), volumes, dict(ladder.levels["log_volume"].attrs))
-    )
-    tree.attrs = {**ladder.attrs, "volumes": SELF_CONSISTENT}
-    return Ladder(tree)
+def with_self_consistent_volumes(replica: Replica) -> Replica:
+    volumes = self_consistent_volumes(replica)
+    if not np.all(np.isfinite(volumes)):
+        raise ValueError("The level volumes cannot be made self-consistent; ask a Pool(ladder, volumes='telescoped').")
+    return dataclasses.replace(replica, log_volume=volumes, self_consistent=True)
 
 
 def _hats(count: int) -> csr_array:

@@ -100,18 +100,20 @@ class Chi2:
 
 
 def ladder(
-    problem=Chi2(), softness=2.0, particles=200, replicas=1, seed=0, refresh=1.0, draws=None, ess=0.9, last=3.0,
-    resample_below=0.5,
-) -> Ladder:  # fmt: skip
+    problem, softness=2.0, particles=200, replicas=1, seed=0, refresh=1.0, draws=None, ess=0.9, last=3.0
+) -> Ladder:
     """A ladder as the engine would record it.  softness=None is a tempered ladder of `last` temperatures up to 1."""
     rng = np.random.default_rng(seed)
     levels = problem.schedule(softness, ess, last)
-    runs = [_run(problem, softness, levels, particles, draws or 10 * particles, refresh, resample_below, rng) for _ in range(replicas)]
+    runs = [_run(problem, softness, levels, particles, draws or 10 * particles, refresh, rng) for _ in range(replicas)]
     stack = {name: np.stack([run[name] for run in runs]) for name in runs[0]}
     return build(problem, softness, levels, stack, seed)
 
 
-def _run(problem, softness, levels, n, draws, refresh, resample_below, rng):
+RESAMPLE_BELOW = 0.5
+
+
+def _run(problem, softness, levels, n, draws, refresh, rng):
     prior_u = problem.density.rvs(draws, random_state=rng)
     prior_share = rng.beta(problem.d1 / 2, problem.d2 / 2, draws)
     u, share, log_w, log_g = prior_u, prior_share, np.full(draws, -np.log(draws)), 0.0
@@ -121,7 +123,7 @@ def _run(problem, softness, levels, n, draws, refresh, resample_below, rng):
         log_g += logsumexp(log_w)
         log_w -= logsumexp(log_w)
         parent = np.arange(len(u))
-        if k == 0 or np.exp(-logsumexp(2 * log_w)) < resample_below * n:
+        if k == 0 or np.exp(-logsumexp(2 * log_w)) < RESAMPLE_BELOW * n:
             positions = (rng.uniform() + np.arange(n)) / n
             parent = np.minimum(np.searchsorted(np.cumsum(np.exp(log_w)), positions), len(u) - 1)
             log_w = np.full(n, -np.log(n))
@@ -182,10 +184,18 @@ def build(problem, softness, levels, runs, seed) -> Ladder:
             "s1": (("replica", "draw"), (s * runs["prior_u"] * runs["prior_share"]).astype(np.float32)),
             "s2": (("replica", "draw"), (s * runs["prior_u"] * (1 - runs["prior_share"])).astype(np.float32)),
         }),
-        "configurations": xr.Dataset({
-            "field": (("replica", "sample", "component"), np.stack([runs["u"][:, -1], runs["share"][:, -1]], axis=-1)),
-            "level": (("replica", "sample"), np.full((replicas, n), count - 1)),
-            "particle": (("replica", "sample"), np.tile(np.arange(n), (replicas, 1))),
-        }),
+        "configurations": _configurations(runs),
     }  # fmt: skip
     return Ladder(xr.DataTree.from_dict(tree))
+
+
+def _configurations(runs, every=4):
+    """Every fourth particle of every level: its energy and its share of s1."""
+    replicas, count, n = runs["u"].shape
+    level, particle = (a.ravel() for a in np.meshgrid(np.arange(count), np.arange(0, n, every), indexing="ij"))
+    field = np.stack([runs["u"][:, level, particle], runs["share"][:, level, particle]], axis=-1)
+    return xr.Dataset({
+        "field": (("replica", "sample", "component"), field.astype(np.float32)),
+        "level": (("replica", "sample"), np.tile(level, (replicas, 1))),
+        "particle": (("replica", "sample"), np.tile(particle, (replicas, 1))),
+    })  # fmt: skip

@@ -1,0 +1,103 @@
+"""What did one independent run sample?  Its prior draws, then its levels, as one flat axis of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from observables.mixture import Mixture
+from quenchphys.ladder import Ladder
+
+Array = np.ndarray
+Couplings = Mapping[str, tuple[float, str, float]]  # {name: (value, observable, factor)}
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One independent run: K levels of N particles, and M prior draws."""
+
+    level: Array  # (K,) E_k or beta_k
+    log_volume: Array  # (K,) as it is used: telescoped, or made self-consistent
+    telescoped: Array  # (K,) as it was recorded
+    softness: float | None  # None for a tempered ladder
+    particle_energy: Array  # (K, N)
+    log_weight: Array  # (K, N)
+    parent: Array | None  # (K, N)
+    prior_energy: Array  # (M,)
+    particle_observables: Mapping[str, Array]  # (K, N)
+    prior_observables: Mapping[str, Array]  # (M,)
+    couplings: Couplings
+    self_consistent: bool = False
+
+    @property
+    def draws(self) -> int:
+        return len(self.prior_energy)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(K, N)"""
+        return self.particle_energy.shape  # type: ignore[return-value]
+
+    @cached_property
+    def mixture(self) -> Mixture:
+        log_scale = np.log(self.shape[1]) - self.log_volume
+        return Mixture(self.level, log_scale, self.softness, self.draws)
+
+    @cached_property
+    def energy(self) -> Array:
+        """U of every sample."""
+        return np.concatenate([self.prior_energy, self.particle_energy.ravel()])
+
+    @cached_property
+    def log_share(self) -> Array:
+        """log(n_k w_kj): 0 for a prior draw; -inf for a particle without weight or with an undefined energy."""
+        log_share = np.concatenate(
+            [np.zeros(self.draws), self.log_weight.ravel().astype(float) + np.log(self.shape[1])]
+        )
+        log_share[~np.isfinite(self.energy) | np.isnan(log_share)] = -np.inf
+        return log_share
+
+    def observable(self, name: str) -> Array:
+        if name == "energy":
+            return self.energy
+        return np.concatenate([self.prior_observables[name], self.particle_observables[name].ravel()])
+
+    def energy_at(self, couplings: Mapping[str, float]) -> Array:
+        """U' = U + sum (new - old) * factor * observable, of every sample."""
+        energy = self.energy.astype(float)
+        for name, new in couplings.items():
+            old, observable, factor = self.couplings[name]
+            if new != old:
+                energy += (new - old) * factor * self.observable(observable).astype(float)
+        return energy
+
+
+def replicas_of(ladder: Ladder) -> list[Replica]:
+    """The replicas of a ladder, cut to the levels each of them has."""
+    levels, particles, prior = ladder.levels, ladder.particles, ladder.prior
+    quenched = ladder.method == "quench"
+    found = []
+    for r in range(levels.sizes["replica"]):
+        count = int(levels["level_count"].values[r]) if "level_count" in levels else levels.sizes["level"]
+        if count == 0:
+            raise ValueError(f"Replica {r} of this ladder has no levels, so there is nothing to estimate from.")
+        cut = {name: particles[name].values[r, :count] for name in ("energy", "log_weight")}
+        found.append(
+            Replica(
+                level=levels["energy" if quenched else "beta"].values[r, :count].astype(float),
+                log_volume=levels["log_volume"].values[r, :count].astype(float),
+                telescoped=levels["log_volume"].values[r, :count].astype(float),
+                softness=ladder.softness if quenched else None,
+                particle_energy=cut["energy"],
+                log_weight=cut["log_weight"],
+                parent=particles["parent"].values[r, :count] if "parent" in particles else None,
+                prior_energy=prior["energy"].values[r],
+                particle_observables={name: particles[name].values[r, :count] for name in ladder.observables},
+                prior_observables={name: prior[name].values[r] for name in ladder.observables},
+                couplings=ladder.couplings,
+            )
+        )
+    return found
