@@ -27,8 +27,7 @@ BETA = np.array([0.1, 1.0])
 BINS = np.array([3.75, 4.0, 4.25, 4.5, 10.5, 11.0, 11.5, 12.0, 27.0, 28.0, 29.0, 30.0])
 KINDS = {
     "quench, nu=2": {"softness": 2.0},
-    "quench, nu=2, half of the particles stay": {"softness": 2.0, "refresh": 0.5},
-    "quench, nu=6": {"softness": 6.0},
+    "quench, nu=6, half of the particles stay": {"softness": 6.0, "refresh": 0.5},
     "temper": {"softness": None, "last": 20},
 }
 
@@ -59,7 +58,7 @@ def main(count: int) -> None:
             scores: dict[str, list[float]] = {}
             for seed in range(count):
                 made = synthetic.ladder(
-                    PROBLEM, particles=200 if replicas == 1 else 50, replicas=replicas, seed=seed, **settings
+                    PROBLEM, particles=300 if replicas == 1 else 50, replicas=replicas, seed=seed, **settings
                 )
                 for name, z in zscores(made).items():
                     scores.setdefault(name, []).append(z)

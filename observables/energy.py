@@ -54,7 +54,7 @@ def density_of_states(ladder: Source, bins: Any = 100, *, errors: str = "auto", 
         return np.log(mean) + log_z[:, None] - offset
 
     ess = bin_ess(found, flat, edges)
-    _, slope, curvature = local_fit(centres, np.where(ess > SAMPLES_PER_BIN, ess, 0.0))
+    _, slope, curvature = local_fit(centres, np.where(ess > SAMPLES_PER_BIN, ess, 0.0), window=4, degree=3)
     answers = {
         "log_g": uncertain.of(log_density),
         "beta_microcanonical": uncertain.of(lambda log_z, mean: apply(slope, log_density(log_z, mean))),
@@ -81,7 +81,7 @@ def energy_distribution(
     found = estimate(pool, targets, lambda replica, energy: bins_of(energy, edges))
     uncertain = Uncertain(found, errors)
     ess = bin_ess(found, targets, edges)
-    smooth, _, _ = local_fit(centres, np.where(ess > SAMPLES_PER_BIN, ess, 0.0))
+    smooth, _, _ = local_fit(centres, np.where(ess > SAMPLES_PER_BIN, ess, 0.0), window=2, degree=2)
 
     def log_p(log_z: Array, mean: Array) -> Array:
         return np.log(mean / width)
@@ -89,9 +89,11 @@ def energy_distribution(
     value, error = uncertain.of(log_p)
     result = dataset(uncertain, {"log_p": (value, error), "free_energy": (-value, error)}, extra=("energy",))
     result = result.assign(bin_ess=("energy", ess, {"long_name": "effective samples of the bin", "units": "1"}))
+    # Peaks and valley are looked for on a smoothed curve and read off the curve itself: smoothing would fill a sharp
+    # valley, and the extremes of a noisy curve are biased.
     curve = Curve(centres, apply(smooth, value)[0], beta)
     for name, function in curve.functions().items():
-        answer = uncertain.of(lambda log_z, mean, f=function: f(apply(smooth, log_p(log_z, mean))))
+        answer = uncertain.of(lambda log_z, mean, f=function: f(log_p(log_z, mean)))
         result[name], result[name + "_err"] = (xr.Variable((), float(part[0])) for part in answer)
     if not result["barrier_equal_height"] > SIGNIFICANT * result["barrier_equal_height_err"]:
         for name in curve.functions():

@@ -1,4 +1,4 @@
-"""What is one standard error?  The jackknife over independent blocks, or the genealogy where there are too few of them."""
+"""What is one standard error?  The jackknife over independent blocks, or the genealogy where they are too few."""
 
 from __future__ import annotations
 

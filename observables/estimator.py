@@ -214,11 +214,11 @@ def _refuse_unsupported(found: Estimate) -> None:
         where = ", ".join(f"{name} = {value:g}" for name, value in point.items())
         if found.bottom_share[t] > BOTTOM_SHARE:
             raise ValueError(
-                f"The ladder does not reach low enough for {where}: {found.bottom_share[t]:.0%} of this target lies below "
-                f"the energies of its last level (at most {BOTTOM_SHARE:.0%} is allowed); run a deeper ladder."
+                f"The ladder does not reach low enough for {where}: {found.bottom_share[t]:.0%} of this target lies "
+                f"below the energies of its last level (at most {BOTTOM_SHARE:.0%} is allowed); run a deeper ladder."
             )
         if not found.ess[t] >= ESS_FLOOR:
             raise ValueError(
                 f"The ladder does not support {where}: the answer would rest on {found.ess[t]:.3g} effective samples, "
-                f"and at least {ESS_FLOOR:g} are needed; run a ladder nearer to this target, or one with more particles."
+                f"and at least {ESS_FLOOR:g} are needed; run a ladder nearer to it, or one with more particles."
             )

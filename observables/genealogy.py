@@ -22,10 +22,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array
 
 from observables.estimator import Bins, Columns, Estimate, Targets, along
-from observables.mixture import log_factor
+from observables.mixture import log_factor, rows_at_once
 from observables.replica import Replica
 from observables.wham import Likelihood
 
@@ -107,6 +107,7 @@ class Volumes:
         sample = self.replica.energy[:: max(1, len(self.replica.energy) // 200_000)]
         self.edges = np.unique(np.quantile(sample[np.isfinite(sample)], np.linspace(0, 1, SHARE_BINS + 1)))
         self.centres = np.concatenate([self.edges[:1], 0.5 * (self.edges[1:] + self.edges[:-1]), self.edges[-1:]])
+        self.rows = rows_at_once(len(self.replica.level))
         slopes = self._slopes(parts)  # a: (1 + K, T * F), the prior draws first
         if self.replica.self_consistent:
             likelihood = Likelihood(self.replica)
@@ -117,8 +118,8 @@ class Volumes:
             self.later = (slopes[::-1].cumsum(axis=0)[::-1] - slopes).reshape(-1, *self.shape)
 
     def _shares(self) -> Iterator[Array]:
-        for start in range(0, len(self.centres), 100):
-            yield self.replica.mixture.shares(self.centres[start : start + 100])
+        for start in range(0, len(self.centres), self.rows):
+            yield self.replica.mixture.shares(self.centres[start : start + self.rows])
 
     def _bin(self, energy: Array) -> Array:
         return np.searchsorted(self.edges, energy, side="right")
@@ -134,11 +135,9 @@ class Volumes:
                     log_ratio = replica.mixture.log_density(energy) + other.log_base - other.replica.log_share
                 ratio = np.exp(np.nan_to_num(log_ratio, nan=-np.inf))
             for samples, v in other:
-                index = self._bin(energy[samples])
-                hits = np.ones(len(index)) if ratio is None else ratio[samples]
-                into = csr_array((hits, (index, np.arange(len(index)))), shape=(len(self.centres), len(index)))
-                histogram += into @ v.reshape(len(index), -1)
-        return sum(s.T @ histogram[100 * i : 100 * i + len(s)] for i, s in enumerate(self._shares()))
+                into = one_hot(self._bin(energy[samples]), len(self.centres), None if ratio is None else ratio[samples])
+                histogram += into @ v.reshape(len(v), -1)
+        return sum(s.T @ histogram[self.rows * i : self.rows * i + len(s)] for i, s in enumerate(self._shares()))
 
     def terms(self, p: int, samples: slice, weight: Array) -> Array | float:
         """The second term of psi, (n, T, F), at the prior draws (p = 0) or at level p - 1."""
@@ -193,8 +192,13 @@ def _next_ratio(replica: Replica, p: int, samples: slice, weight: Array) -> Arra
 
 
 def _sum_by(family: Array, count: int, values: Array) -> Array:
-    into = csr_array((np.ones(len(family)), (family, np.arange(len(family)))), shape=(count, len(family)))
-    return into @ values
+    return one_hot(family, count) @ values
+
+
+def one_hot(row: Array, count: int, value: Array | None = None) -> csc_array:
+    """The sparse matrix (count, n) with one entry in every column."""
+    value = np.ones(len(row)) if value is None else value
+    return csc_array((value, row, np.arange(len(row) + 1)), shape=(count, len(row)))
 
 
 def _products(a: Array, b: Array) -> Array:

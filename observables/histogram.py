@@ -13,7 +13,6 @@ from observables.replica import Replica
 Array = np.ndarray
 
 TAIL = 1e-6  # of the probability lies outside the range chosen for a histogram, at each end
-WINDOW = 4  # bins to either side in a local fit
 
 
 def edges_for(values: Array, log_weight: Array, bins: Any) -> Array:
@@ -58,8 +57,8 @@ def observable_or_energy(name: str, replica: Replica, energy: Array) -> Array:
     return energy if name == "energy" else replica.observable(name)
 
 
-def local_fit(x: Array, weight: Array, window: int = WINDOW, degree: int = 2) -> tuple[Array, Array, Array]:
-    """Matrices that turn values on the grid x into value, slope and curvature of a local parabola at every point.
+def local_fit(x: Array, weight: Array, window: int, degree: int) -> tuple[Array, Array, Array]:
+    """Matrices that turn values on the grid x into value, slope and curvature of a local polynomial at every point.
 
     Least squares over `window` points to either side, with the given weights; rows without enough points are NaN.
     """

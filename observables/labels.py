@@ -28,7 +28,7 @@ LONG_NAMES = {
 
 
 def dataset(uncertain: Uncertain, answers: Mapping[str, tuple[Any, Any]], extra: tuple[str, ...] = ()) -> xr.Dataset:
-    """Each answer as name and name_err on the grid of targets (and extra dimensions), with the effective sample size."""
+    """Each answer as name and name_err on the grid of targets (and extra dimensions), with its effective samples."""
     targets = uncertain.found.targets
     variables: dict[str, xr.Variable] = {}
     for name, (value, error) in answers.items():

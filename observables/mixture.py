@@ -38,7 +38,8 @@ class Mixture:
         with np.errstate(divide="ignore"):
             log_prior = np.full((len(energy), 1), np.log(self.draws))
         log_terms = np.concatenate([log_prior, self.log_scale + self.log_factors(energy)], axis=1)
-        return np.exp(log_terms - logsumexp(log_terms, axis=1, keepdims=True))
+        terms = np.exp(log_terms - log_terms.max(axis=1, keepdims=True))
+        return terms / terms.sum(axis=1, keepdims=True)
 
     def exact(self, energy: Array) -> tuple[Array, Array]:
         """log D and its slope d log D / dU, term by term; terms that cannot matter are left out of each stretch."""
@@ -114,6 +115,11 @@ class Mixture:
                 np.concatenate([left[wrong], middle[wrong]]),
                 np.concatenate([middle[wrong], right[wrong]]),
             )
+
+
+def rows_at_once(levels: int) -> int:
+    """Energies for which all levels are evaluated together: few enough for the memory, enough for the speed."""
+    return max(1, 2_000_000 // levels)
 
 
 def log_factor(level: Array, softness: float | None, energy: Array) -> Array:

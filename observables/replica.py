@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import logsumexp
 
 from observables.mixture import Mixture
 from quenchphys.ladder import Ladder
@@ -53,12 +54,14 @@ class Replica:
 
     @cached_property
     def log_share(self) -> Array:
-        """log(n_k w_kj): 0 for a prior draw; -inf for a particle without weight or with an undefined energy."""
-        log_share = np.concatenate(
-            [np.zeros(self.draws), self.log_weight.ravel().astype(float) + np.log(self.shape[1])]
-        )
-        log_share[~np.isfinite(self.energy) | np.isnan(log_share)] = -np.inf
-        return log_share
+        """log(n_k w_kj): 0 for a prior draw; -inf for a particle without weight or with an undefined energy.
+
+        The weights of the others are normalised again, because a missing share would look like a smaller volume.
+        """
+        log_weight = self.log_weight.astype(float)
+        log_weight[~np.isfinite(self.particle_energy) | np.isnan(log_weight)] = -np.inf
+        log_weight += np.log(self.shape[1]) - logsumexp(log_weight, axis=1, keepdims=True)
+        return np.concatenate([np.where(np.isfinite(self.prior_energy), 0.0, -np.inf), log_weight.ravel()])
 
     def observable(self, name: str) -> Array:
         if name == "energy":

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 from scipy.sparse import csr_array, diags_array
 
+from observables.mixture import rows_at_once
 from observables.replica import Replica
 
 Array = np.ndarray
@@ -43,9 +44,10 @@ class Likelihood:
         gradient = self.replica.shape[1] * np.asarray(self.hats.sum(axis=0)).ravel()
         hessian = np.zeros((len(correction), len(correction)))
         total = np.zeros(len(self.replica.level))
-        for start in range(0, len(self.energy), 100):
-            samples = self.samples[start : start + 100]
-            share = mixture.shares(self.energy[start : start + 100])[:, 1:]
+        rows = rows_at_once(len(total))
+        for start in range(0, len(self.energy), rows):
+            samples = self.samples[start : start + rows]
+            share = mixture.shares(self.energy[start : start + rows])[:, 1:]
             total += samples @ share
             at_knots = (self.hats.T @ share.T).T
             hessian -= at_knots.T @ (at_knots * samples[:, None])

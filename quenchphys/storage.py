@@ -105,7 +105,7 @@ def _what_is_wrong(tree: xr.DataTree) -> str | None:
     level = "energy" if tree.attrs["method"] == "quench" else "beta"
     expected = {
         "levels": {level: ("replica", "level"), "log_volume": ("replica", "level")},
-        "particles": {name: ("replica", "level", "particle") for name in ("energy", "log_weight", "parent")},
+        "particles": dict.fromkeys(("energy", "log_weight", "parent"), ("replica", "level", "particle")),
         "prior": {"energy": ("replica", "draw")},
     }
     for group, variables in expected.items():

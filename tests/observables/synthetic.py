@@ -99,6 +99,55 @@ class Chi2:
         return np.array(levels)
 
 
+@dataclass(frozen=True)
+class Tilted:
+    """A mixture of two normal densities, as far as the synthetic runs ask for it."""
+
+    weight: float  # of the lower one
+    means: tuple[float, float]
+    widths: tuple[float, float]
+
+    def logpdf(self, u):
+        low, high = (stats.norm.logpdf(u, m, w) for m, w in zip(self.means, self.widths, strict=True))
+        return np.logaddexp(np.log(self.weight) + low, np.log1p(-self.weight) + high)
+
+    def rvs(self, n, random_state):
+        phase = (random_state.uniform(size=n) > self.weight).astype(int)
+        return np.array(self.means)[phase] + np.array(self.widths)[phase] * random_state.normal(size=n)
+
+    def mean(self):
+        return self.means[1]
+
+    def std(self):
+        return self.widths[1]
+
+
+@dataclass(frozen=True)
+class TwoPhases(Chi2):
+    """A first-order transition: at beta = 1 the energy is N(20, 2^2) or N(40, 3^2), with equal weights.
+
+    g(U) = P(U) exp(U) Z is a mixture of normal densities again, moved up by their variances, in which the lower one has
+    a weight of exp(-22.5).
+    """
+
+    means: tuple[float, float] = (20.0, 40.0)
+    widths: tuple[float, float] = (2.0, 3.0)
+
+    @property
+    def odds(self) -> float:
+        """log of the weights of the lower phase over the higher one, under the prior."""
+        (m0, m1), (w0, w1) = self.means, self.widths
+        return m0 + w0**2 / 2 - m1 - w1**2 / 2
+
+    @property
+    def density(self):
+        moved = tuple(m + w**2 for m, w in zip(self.means, self.widths, strict=True))
+        return Tilted(float(np.exp(self.odds)), moved, self.widths)
+
+    def canonical(self, beta=1.0):
+        return Tilted(0.5, self.means, self.widths)
+
+
 def ladder(
     problem, softness=2.0, particles=200, replicas=1, seed=0, refresh=1.0, draws=None, ess=0.9, last=3.0
 ) -> Ladder:
