@@ -51,6 +51,12 @@ def _rank(problem: Any) -> int:
     return len(shape_of(problem))
 
 
+def prior_scale(problem: Any, dimension: int) -> Array:
+    """The prior's standard deviation of each coordinate where a basis tells it, else one."""
+    basis = getattr(problem, "basis", None)
+    return jnp.ones(dimension) if basis is None else jax.lax.rsqrt(jnp.asarray(basis.precision, jnp.float32))
+
+
 def evaluate(problem: Any, y: Array) -> Point:
     """Energy, prior and their gradients at positions (..., D)."""
     lead = y.shape[:-1]

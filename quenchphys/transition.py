@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from quenchphys.adaptation import MEMORY, combine_scale, read_scale, track
-from quenchphys.density import Density, Point, configurations, evaluate, positions
+from quenchphys.density import Density, Point, configurations, evaluate, positions, prior_scale
 from quenchphys.kernels import Kernel, Move
 from quenchphys.levels import Family
 from quenchphys.population import branch, effective_size, lineage_effective_size, normalise, resample
@@ -117,9 +117,11 @@ def start(
         log_weight, total = normalise(log_factor)
         parent = resample(choice_key, log_weight, n)
         point = jax.tree.map(lambda a: a[parent], draws)
-        return key, point, parameter, total - jnp.log(float(plan.draws)), parent
+        anisotropy, norm = read_scale(Density(problem, family, parameter).score(draws), log_weight)
+        scale = combine_scale(anisotropy, norm) if plan.kernel.step_size is None else prior_scale(problem, dimension)
+        return key, point, parameter, anisotropy, scale, total - jnp.log(float(plan.draws)), parent
 
-    key, point, parameter, log_volume, parent = jax.vmap(one_replica)(key, draws)
+    key, point, parameter, anisotropy, scale, log_volume, parent = jax.vmap(one_replica)(key, draws)
     replicas = parameter.shape[0]
     itself = jnp.broadcast_to(jnp.arange(n, dtype=jnp.int32), (replicas, n))
     state = State(
@@ -131,19 +133,19 @@ def start(
         ancestor=itself,
         parameter=parameter,
         step_size=jnp.full(replicas, plan.kernel.step_size or plan.kernel.first_step_size(dimension), jnp.float32),
-        anisotropy=jnp.zeros((replicas, dimension), jnp.float32),
-        scale=jnp.ones((replicas, dimension), jnp.float32),
+        anisotropy=anisotropy,
+        scale=scale,
         level=jnp.zeros((), jnp.int32),
     )
-    return retune(problem, family, state, memory=1.0), log_volume, parent
+    return state, log_volume, parent
 
 
-def retune(problem: Any, family: Family, state: State, memory: float) -> State:
+def retune(problem: Any, family: Family, state: State) -> State:
     """Read the scale anew from the scores of the population as it stands."""
 
     def one_replica(point, log_weight, parameter, before):
         anisotropy, norm = read_scale(Density(problem, family, parameter).score(point), log_weight)
-        anisotropy = (1 - memory) * before + memory * anisotropy
+        anisotropy = (1 - MEMORY) * before + MEMORY * anisotropy
         return anisotropy, combine_scale(anisotropy, norm)
 
     anisotropy, scale = jax.vmap(one_replica)(state.point, state.log_weight, state.parameter, state.anisotropy)
@@ -195,7 +197,7 @@ def warm_up(problem: Any, plan: Plan, family: Family, state: State, rounds: int)
         copy = fresh(copy)._replace(step_size=jnp.exp(tuner.log_x))
         point, moves = mutate(problem, plan, family, copy, 1)
         tuner = update(tuner, plan.kernel.target_acceptance - jnp.mean(moves.acceptance, axis=1))
-        return (retune(problem, family, copy._replace(point=point), MEMORY), tuner), None
+        return (retune(problem, family, copy._replace(point=point)), tuner), None
 
     zero = jnp.zeros_like(state.step_size)
     tuner = begin(state.step_size)._replace(log_x_avg=zero, avg_error=zero, step=jnp.ones(()))
@@ -268,8 +270,8 @@ def settle(problem: Any, plan: Plan, family: Family, state: State, log_ratio, pa
         **said,
     )
     state = state._replace(key=key, common=fresh(state).common, point=point, level=state.level + 1)
-    state = retune(problem, family, state, MEMORY)
     if plan.kernel.step_size is None:
+        state = retune(problem, family, state)
         state = state._replace(step_size=track(state.step_size, acceptance, plan.kernel.target_acceptance))
     return state, rung
 

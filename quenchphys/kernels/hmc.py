@@ -26,8 +26,8 @@ Array = jax.Array
 class HMC:
     """`trajectories` per level, each of `leapfrogs` steps on average (uniform between half and 3/2 of it)."""
 
-    trajectories: int = 4
-    leapfrogs: int = 12
+    trajectories: int = 6
+    leapfrogs: int = 6
     step_size: float | None = None
     target_acceptance: float = 0.8
 

@@ -22,7 +22,12 @@ class Move(NamedTuple):
 
 
 class Kernel(Protocol):
-    """Settings of a kernel; `step_size=None` means that the ladder tunes it."""
+    """Settings of a kernel.
+
+    With `step_size=None` the ladder tunes step and scale from its own particles, at the cost of a bias of order
+    1/particles in the volumes.  With a step size given, in units of the prior's scale of each coordinate, nothing is
+    tuned: a kernel that knows nothing of the particles it moves makes a prescribed ladder's volumes exactly unbiased.
+    """
 
     step_size: float | None
     target_acceptance: float

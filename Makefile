@@ -1,0 +1,30 @@
+# Two commands from nothing: `make demo` and `make test`.  Both first make a virtual environment in .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint lock clean
+
+demo: .venv/ready
+	$(BIN)/python docs/scripts/spike_slab.py --out out
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+.venv/ready: pyproject.toml requirements.lock
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint requirements.lock --editable '.[test]'
+	touch $@
+
+# The versions everything was tested with, from an environment made anew.
+lock:
+	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/pip install --quiet --editable '.[test,docs]'
+	.venv-lock/bin/pip freeze --exclude-editable > requirements.lock
+	rm -rf .venv-lock
+
+clean:
+	rm -rf .venv out

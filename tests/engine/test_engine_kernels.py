@@ -1,0 +1,94 @@
+"""Every kernel leaves the density of a level invariant: started in it, the population stays in it."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from exact_draws import draw_level
+from scipy import stats
+
+import quenchphys as qp
+from quenchphys.density import Density, evaluate
+from quenchphys.kernels import HMC, MALA, Barker
+from quenchphys.levels import SoftLevels, Temperatures
+from quenchphys.noise import normal, threefry
+
+DIM, N = 6, 40_000
+TARGET = qp.targets.spike_slab(DIM)
+# Inside the transition region of the target, where both phases count.
+LEVELS = {
+    "soft": (SoftLevels(np.float32(2.0)), 0.5),
+    "hard": (SoftLevels(np.float32(0.0)), 0.5),
+    "singular": (SoftLevels(np.float32(-0.4)), 0.5),
+    "tempered": (Temperatures(np.float32(1.0)), 0.7),
+}
+KERNELS = {"mala": MALA(step_size=0.8), "hmc": HMC(leapfrogs=4, step_size=0.5), "barker": Barker(step_size=1.2)}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernel_keeps_the_density_of_a_level(kernel, level):
+    family, parameter = LEVELS[level]
+    parameter = jnp.float32(parameter)
+    x = draw_level(TARGET, lambda u: np.asarray(family.log_factor(jnp.float32(u), parameter)), N, np.random.default_rng(3))
+    # Anisotropic on purpose: the metric must not matter for what is sampled.
+    scale = 0.3 * jnp.linspace(0.5, 1.5, DIM)
+    # At a singular wall nearly all particles sit where any step is long.
+    step = jnp.float32(KERNELS[kernel].step_size * (0.3 if level == "singular" else 1.0))
+
+    @jax.jit
+    def run(x):
+        def transition(point, key):
+            keys = jax.random.split(key)
+            return KERNELS[kernel].transition(*keys, point, Density(TARGET, family, parameter), step, scale)
+
+        return jax.lax.scan(transition, evaluate(TARGET, x), jax.random.split(jax.random.key(7), 12))
+
+    start = evaluate(TARGET, jnp.float32(x))
+    end, moves = run(jnp.float32(x))
+    acceptance = float(moves.acceptance.mean())
+    assert 0.1 < acceptance < 0.97, "the step must be long enough for a wrong acceptance rule to show"
+    moved = np.mean(np.any(np.asarray(end.position) != x.astype(np.float32), axis=1))
+    assert moved > 0.6
+    expected = draw_level(TARGET, lambda u: np.asarray(family.log_factor(jnp.float32(u), parameter)), N, np.random.default_rng(4))
+    for name, sampled, exact in [
+        ("energy", np.asarray(end.energy), np.asarray(TARGET.radial_energy(np.sum(expected**2, 1), np))),
+        ("first coordinate", np.asarray(end.position)[:, 0], expected[:, 0]),
+        ("last coordinate squared", np.asarray(end.position)[:, -1] ** 2, expected[:, -1] ** 2),
+    ]:
+        assert stats.ks_2samp(sampled, exact).pvalue > 1e-3, name
+        error = np.sqrt((sampled.var() + exact.var()) / N)
+        assert abs(sampled.mean() - exact.mean()) < 4 * error, name
+    assert np.all(np.asarray(start.energy) == np.asarray(evaluate(TARGET, start.position).energy))
+    if level in ("soft", "hard", "singular"):
+        assert np.max(np.asarray(end.energy)) < float(parameter)
+
+
+def test_energies_carried_along_are_those_of_the_positions():
+    """A point's energy and gradients stay those of its position through a long chain."""
+    density = Density(TARGET, SoftLevels(np.float32(2.0)), jnp.float32(2.0))
+    point = evaluate(TARGET, 0.1 * jax.random.normal(jax.random.key(0), (500, DIM)))
+    for key in jax.random.split(jax.random.key(1), 10):
+        for kernel in KERNELS.values():
+            point, _ = kernel.transition(*jax.random.split(key), point, density, jnp.float32(0.5), jnp.full(DIM, 0.3))
+    again = evaluate(TARGET, point.position)
+    for carried, computed in zip(point, again, strict=True):
+        np.testing.assert_allclose(carried, computed, rtol=2e-5, atol=2e-5)
+
+
+def test_noise_is_jax_threefry_and_normal():
+    from jax.extend.random import threefry_2x32
+
+    key, counter = jax.random.key(11), jnp.arange(2000, dtype=jnp.uint32)
+    words = jax.random.key_data(key)
+    ours = threefry((words[0], words[1]), (counter[:1000], counter[1000:]))
+    np.testing.assert_array_equal(jnp.concatenate(ours), threefry_2x32(words, counter))
+    sample = np.asarray(normal(key, (300, 1001)))
+    assert sample.shape == (300, 1001)
+    assert stats.kstest(sample.ravel(), "norm").pvalue > 1e-3
+    assert np.isfinite(sample).all()
+    # No two rows alike, and no correlation between the two words of a pair.
+    assert abs(np.corrcoef(sample[:, :501].ravel()[: 300 * 500], sample[:, 501:].ravel()[: 300 * 500])[0, 1]) < 0.01
+    assert len(np.unique(sample[:, 0])) > 295

@@ -1,0 +1,94 @@
+"""Branching and resampling represent the same weighted measure; effective sizes mean what they say."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from quenchphys.levels import SoftLevels, Temperatures
+from quenchphys.population import branch, effective_size, lineage_effective_size, normalise, resample
+
+
+@pytest.fixture
+def weighted():
+    rng = np.random.default_rng(1)
+    w = rng.gamma(0.7, size=60)
+    w[rng.choice(60, 15, replace=False)] = 0.0
+    return np.log(w / w.sum(), where=w > 0, out=np.full(60, -np.inf)).astype(np.float32)
+
+
+def test_branching_keeps_the_measure_exactly(weighted):
+    parent, log_weight = branch(jax.random.key(0), jnp.asarray(weighted))
+    carried = np.zeros(60)
+    np.add.at(carried, np.asarray(parent), np.exp(np.asarray(log_weight, np.float64)))
+    np.testing.assert_allclose(carried, np.exp(weighted.astype(np.float64)), rtol=1e-5)
+    alive = weighted > -np.inf
+    assert np.array_equal(np.asarray(parent)[alive], np.flatnonzero(alive))
+    assert np.all(np.asarray(log_weight) > -np.inf)
+
+
+def test_branching_chooses_donors_by_weight(weighted):
+    keys = jax.random.split(jax.random.key(2), 20_000)
+    parents = np.asarray(jax.vmap(lambda k: branch(k, jnp.asarray(weighted))[0])(keys))
+    dead = weighted == -np.inf
+    for slot in np.flatnonzero(dead)[[0, -1]]:
+        share = np.bincount(parents[:, slot], minlength=60) / len(keys)
+        expected = np.exp(weighted)
+        error = np.sqrt(expected * (1 - expected) / len(keys))
+        assert np.all(np.abs(share - expected) <= 4.5 * error + 1e-12)
+
+
+def test_resampling_keeps_the_measure_in_expectation(weighted):
+    keys = jax.random.split(jax.random.key(3), 20_000)
+    chosen = np.asarray(jax.vmap(lambda k: resample(k, jnp.asarray(weighted), 25))(keys))
+    copies = np.stack([np.bincount(row, minlength=60) for row in chosen])
+    expected = 25 * np.exp(weighted)
+    assert np.all(np.abs(copies - expected) < 1 + 1e-4), "systematic resampling is never a whole copy off"
+    error = copies.std(axis=0) / np.sqrt(len(keys))
+    assert np.all(np.abs(copies.mean(axis=0) - expected) <= 4.5 * error + 1e-6)
+
+
+def test_effective_sizes():
+    equal = jnp.log(jnp.full(8, 1 / 8))
+    assert float(effective_size(equal)) == pytest.approx(8)
+    assert float(effective_size(jnp.array([0.0, -jnp.inf, -jnp.inf]))) == pytest.approx(1)
+    assert float(effective_size(jnp.full(3, -jnp.inf))) == 0
+    # Two families of four equal particles are two lineages.
+    assert float(lineage_effective_size(equal, jnp.array([0, 0, 0, 0, 5, 5, 5, 5]))) == pytest.approx(2)
+
+
+@pytest.mark.parametrize("softness", [-0.5, 0.0, 0.5, 2.0, 30.0])
+def test_soft_levels(softness):
+    family = SoftLevels(np.float32(softness))
+    rng = np.random.default_rng(5)
+    energy = (1000 + rng.gamma(3.0, size=2000)).astype(np.float32)
+    energy[3] = np.inf
+    parameter, log_factor = family.first(jnp.asarray(energy), 500.0)
+    assert float(effective_size(log_factor)) == pytest.approx(500, rel=0.02 if softness >= 0 else 0.3)
+    log_weight, _ = normalise(log_factor)
+    new = family.next(jnp.asarray(energy), log_weight, parameter, 0.9)
+    assert float(new) < float(parameter)
+    ratio = family.log_ratio(jnp.asarray(energy), parameter, new)
+    after = float(effective_size(log_weight + ratio))
+    assert after == pytest.approx(450, rel=0.02 if softness >= 0 else 0.4)
+    alive = energy < float(new)
+    slack = float(parameter) - energy[alive].astype(np.float64)
+    exact = softness * np.log((float(new) - energy[alive].astype(np.float64)) / slack)
+    np.testing.assert_allclose(np.asarray(ratio)[alive], exact, atol=1e-3 * max(1, abs(softness)))
+    assert np.all(np.asarray(ratio)[~alive] == -np.inf)
+
+
+def test_temperatures():
+    family = Temperatures(np.float32(1.0))
+    energy = jnp.asarray(np.random.default_rng(6).normal(1e4, 40.0, size=2000), jnp.float32)
+    first, log_factor = family.first(energy, 1000.0)
+    assert 0 < float(first) < 0.1
+    assert float(effective_size(log_factor)) == pytest.approx(1000, rel=0.02)
+    log_weight, _ = normalise(log_factor)
+    second = family.next(energy, log_weight, first, 0.9)
+    ratio = family.log_ratio(energy, first, second)
+    assert float(effective_size(log_weight + ratio)) == pytest.approx(900, rel=0.02)
+    # A step that keeps enough all the way to the end goes there at once.
+    assert float(family.next(energy * 1e-6, log_weight, first, 0.9)) == 1.0

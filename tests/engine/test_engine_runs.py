@@ -1,0 +1,147 @@
+"""Runs repeat, do not compile again, keep bounded records, and start fast."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import jax
+import numpy as np
+import pytest
+
+import quenchphys as qp
+from quenchphys import devices, progress, running
+from quenchphys.recording import Album, Record
+
+TARGET = qp.targets.gaussian(5)
+SMALL = {"particles": 50, "replicas": 2, "stop": qp.LevelLimit(20)}
+
+
+def test_same_seed_same_ladder_and_other_seed_other_ladder():
+    first, again, other = (qp.quench(TARGET, **SMALL, seed=s) for s in (3, 3, 4))
+    assert first.levels.identical(again.levels)
+    assert first.particles.identical(again.particles)
+    assert not np.array_equal(first.levels.energy, other.levels.energy)
+    assert len(np.unique(first.levels.energy[:, 5])) == 2, "replicas differ"
+
+
+def test_another_seed_softness_or_threshold_does_not_compile_again():
+    qp.quench(TARGET, **SMALL, seed=0)
+    with jax.log_compiles(), pytest.MonkeyPatch.context() as patch:
+        compiled = []
+        patch.setattr(jax._src.dispatch, "log_elapsed_time", _spy(compiled))
+        begin = time.monotonic()
+        qp.quench(TARGET, **SMALL, seed=1, target_ess=0.9)
+        elapsed = time.monotonic() - begin
+    plan = running.plan_for(qp.settings.Settings(particles=50, replicas=2), 5)
+    program = devices.programs(plan, devices.mesh_for(2))
+    assert program.descend._cache_size() == 1
+    assert program.warm_up._cache_size() == 1
+    assert elapsed < 5
+
+
+def _spy(log):
+    from contextlib import contextmanager
+
+    @contextmanager
+    def spy(fmt, fun_name, *args, **kwargs):
+        log.append(fun_name)
+        yield
+
+    return spy
+
+
+def test_a_replica_does_not_depend_on_the_others():
+    """The same seed with more replicas begins with the same ones, but for rounding in differently shaped loops."""
+    two, four = (qp.quench(TARGET, particles=50, replicas=r, seed=9, stop=qp.LevelLimit(6)) for r in (2, 4))
+    np.testing.assert_allclose(two.levels.energy, four.levels.energy[:2], rtol=1e-3)
+
+
+def test_genealogy_and_weights_of_the_record():
+    ladder = qp.quench(TARGET, particles=60, replicas=3, seed=2)
+    particles, levels = ladder.particles, ladder.levels
+    for r, count in enumerate(levels.level_count.values):
+        weight = np.exp(particles.log_weight.values[r, :count])
+        np.testing.assert_allclose(weight.sum(axis=1), 1, rtol=1e-4)
+        assert np.all(particles.energy.values[r, :count] < levels.energy.values[r, :count, None])
+        assert np.all(np.diff(levels.energy.values[r, :count]) < 0)
+        ess = 1 / np.sum(weight**2, axis=1) / 60
+        np.testing.assert_allclose(levels.ess.values[r, :count], ess, rtol=1e-3)
+        resampled = levels.resampled.values[r, :count].astype(bool)
+        assert resampled.any() and not resampled.all()
+        np.testing.assert_allclose(weight[resampled], 1 / 60, rtol=1e-4)
+        ancestor = np.arange(60)
+        for k in range(1, count):
+            ancestor = ancestor[particles.parent.values[r, k]]
+            assert len(np.unique(ancestor)) == levels.lineages.values[r, k]
+        assert particles.parent.values[r, 0].max() < 600
+    np.testing.assert_allclose(ladder.particles.r2.values / 0.5, ladder.particles.energy.values, rtol=1e-4)
+
+
+def test_configurations_are_those_of_their_particles():
+    ladder = qp.quench(TARGET, particles=40, replicas=2, seed=3, configurations=100)
+    pictures = ladder.configurations
+    assert pictures.sizes["sample"] <= 100
+    for r in range(2):
+        level, particle = pictures.level.values[r], pictures.particle.values[r]
+        there = level >= 0
+        energy = 2 * np.sum(pictures.field.values[r, there] ** 2, axis=-1)
+        recorded = ladder.particles.energy.values[r, level[there], particle[there]]
+        np.testing.assert_allclose(energy, recorded, rtol=1e-4)
+
+
+def test_record_spills_to_disk_and_comes_back():
+    blocks = [np.random.default_rng(k).random((5, 3, 7)).astype(np.float32) for k in range(6)]
+    small, large = Record(limit=1000), Record()
+    for block in blocks:
+        small.extend(a=block, b=block.astype(np.int32))
+        large.extend(a=block, b=block.astype(np.int32))
+    spilled, kept = small.finish(28), large.finish(28)
+    assert isinstance(spilled["a"].base, np.memmap)
+    assert not isinstance(kept["a"].base, np.memmap)
+    for name in "ab":
+        assert spilled[name].shape == (3, 28, 7)
+        np.testing.assert_array_equal(spilled[name], kept[name])
+
+
+def test_album_is_bounded_and_even():
+    album = Album(limit=50)
+    for level in range(200):
+        album.offer(level, np.full((2, 4), level), np.full((2, 4, 3), float(level)))
+    level, particle, field = album.finish()
+    assert 25 <= len(level) <= 50
+    np.testing.assert_array_equal(field[0, :, 0], level)
+    np.testing.assert_array_equal(particle[1], level)
+    assert np.ptp(np.diff(level)) <= 1, "evenly spread"
+    assert level[0] == 0 and level[-1] > 180
+
+
+def test_progress_line(capsys):
+    class Terminal:
+        text = ""
+
+        def write(self, text):
+            self.text += text
+
+        def flush(self):
+            pass
+
+    stream = Terminal()
+    line = progress.Line("quench", stream)
+    qp.quench(TARGET, **SMALL, progress=line)
+    for word in ("level 20", "E ", "log G - E", "acceptance", "levels/s"):
+        assert word in stream.text
+    qp.quench(TARGET, **SMALL)
+    assert capsys.readouterr().err == "", "silent where standard error is no terminal"
+
+
+def test_import_is_fast_and_without_netket():
+    code = "import sys, quenchphys; print(any(m.startswith('netket') for m in sys.modules))"
+    times = []
+    for _ in range(3):
+        begin = time.monotonic()
+        said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        times.append(time.monotonic() - begin)
+        assert said.strip() == "False"
+    assert min(times) < 4.0  # a loaded machine; alone it takes about 1.3 s

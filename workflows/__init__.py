@@ -1,0 +1,1 @@
+"""What a user runs: coexistence, finite-size scaling, Z(beta)."""
