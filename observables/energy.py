@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from scipy.interpolate import PchipInterpolator
+from scipy.special import logsumexp
 
-from observables.errors import Uncertain
-from observables.estimator import Estimate, Targets, along, estimate
+from observables.errors import Answer, Uncertain
+from observables.estimator import Estimate, Targets, along, estimate, no_moments
 from observables.histogram import apply, bins_of, edges_for, local_fit, weighted_values
 from observables.labels import dataset
 from observables.pool import Pool, Source
@@ -31,38 +32,15 @@ def density_of_states(ladder: Source, bins: Any = 100, *, errors: str = "auto", 
     """
     pool = Pool.of(ladder)
     targets = _one_target(pool, 0.0, couplings)
-    edges = _edges_by_samples(pool, targets, bins)
-    width, centres = np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
-    # g spans hundreds of nats, even within a bin.  The target 1/g~(E), with g~ a smooth curve through the averages of
-    # the bins, has nearly the same weight everywhere; what is left of g/g~ is constant within a bin.
-    rough = _log_sums(pool, targets, edges) - np.log(width)
-    met = np.isfinite(rough)
-    if met.sum() < 2:
-        raise ValueError("The ladder has no samples between the bin edges given.")
-    curve = PchipInterpolator(centres[met], rough[met])
-
-    def flatten(energy: Array) -> Array:
-        inside = (energy >= edges[0]) & (energy < edges[-1])
-        return np.where(inside, -curve(np.clip(energy, centres[met][0], centres[met][-1])), -np.inf)
-
-    flat = Targets(targets.axes, targets.dims, targets.rest, flatten)
-    found = estimate(pool, flat, lambda replica, energy: bins_of(energy, edges), check=False)
-    uncertain = Uncertain(found, errors)
-    offset = flatten(centres) + np.log(width)
-
-    def log_density(log_z: Array, mean: Array) -> Array:
-        return np.log(mean) + log_z[:, None] - offset
-
-    ess = bin_ess(found, flat, edges)
-    _, slope, curvature = local_fit(centres, np.where(ess > SAMPLES_PER_BIN, ess, 0.0), window=4, degree=3)
+    flat = FlatHistogram(pool, targets, _edges_by_samples(pool, targets, bins), errors)
+    _, slope, curvature = local_fit(flat.centres, flat.enough(), window=4, degree=3)
     answers = {
-        "log_g": uncertain.of(log_density),
-        "beta_microcanonical": uncertain.of(lambda log_z, mean: apply(slope, log_density(log_z, mean))),
-        "entropy_curvature": uncertain.of(lambda log_z, mean: apply(curvature, log_density(log_z, mean))),
+        "log_g": flat.of(lambda log_g: log_g),
+        "beta_microcanonical": flat.of(lambda log_g: apply(slope, log_g)),
+        "entropy_curvature": flat.of(lambda log_g: apply(curvature, log_g)),
     }
-    result = dataset(uncertain, answers, extra=("energy",)).drop_vars(["ess", "beta"])
-    result = result.assign(ess=("energy", ess, {"long_name": "effective samples of the bin", "units": "1"}))
-    return _with_energy(result, edges)
+    result = dataset(flat.uncertain, answers, extra=("energy",)).drop_vars(["ess", "beta"])
+    return flat.label(result)
 
 
 def energy_distribution(
@@ -75,32 +53,71 @@ def energy_distribution(
     """
     pool = Pool.of(ladder)
     targets = _one_target(pool, beta, couplings)
-    values, log_weight = weighted_values(pool, targets, "energy")
-    edges = edges_for(values, log_weight, bins)
-    width, centres = np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
-    found = estimate(pool, targets, lambda replica, energy: bins_of(energy, edges))
-    uncertain = Uncertain(found, errors)
-    ess = bin_ess(found, targets, edges)
-    smooth, _, _ = local_fit(centres, np.where(ess > SAMPLES_PER_BIN, ess, 0.0), window=2, degree=2)
+    supported = estimate(pool, targets, no_moments)
+    flat = FlatHistogram(pool, targets, edges_for(*weighted_values(pool, targets, "energy"), bins), errors)
+    width = np.diff(flat.edges)
 
-    def log_p(log_z: Array, mean: Array) -> Array:
-        return np.log(mean / width)
+    def normalised(log_p: Array) -> Array:
+        seen = np.where(np.isfinite(log_p), log_p + np.log(width), -np.inf)
+        return log_p - logsumexp(seen, axis=1, keepdims=True)
 
-    value, error = uncertain.of(log_p)
-    result = dataset(uncertain, {"log_p": (value, error), "free_energy": (-value, error)}, extra=("energy",))
-    result = result.assign(bin_ess=("energy", ess, {"long_name": "effective samples of the bin", "units": "1"}))
+    value, error = flat.of(normalised)
+    result = dataset(flat.uncertain, {"log_p": (value, error), "free_energy": (-value, error)}, extra=("energy",))
+    result["ess"] = xr.Variable((), float(supported.ess[0]), result["ess"].attrs)
     # Peaks and valley are looked for on a smoothed curve and read off the curve itself: smoothing would fill a sharp
     # valley, and the extremes of a noisy curve are biased.
-    curve = Curve(centres, apply(smooth, value)[0], beta)
+    smooth, _, _ = local_fit(flat.centres, flat.enough(), window=2, degree=2)
+    curve = Curve(flat.centres, apply(smooth, value)[0], beta)
     for name, function in curve.functions().items():
-        answer = uncertain.of(lambda log_z, mean, f=function: f(log_p(log_z, mean)))
+        answer = flat.of(lambda log_p, f=function: f(normalised(log_p)))
         result[name], result[name + "_err"] = (xr.Variable((), float(part[0])) for part in answer)
     if not result["barrier_equal_height"] > SIGNIFICANT * result["barrier_equal_height_err"]:
         for name in curve.functions():
             result[name], result[name + "_err"] = xr.Variable((), np.nan), xr.Variable((), np.nan)
     for name, place in curve.places().items():
         result[name] = xr.Variable((), place if np.isfinite(result["barrier_equal_height"]) else np.nan)
-    return _with_energy(result, edges)
+    return flat.label(result)
+
+
+class FlatHistogram:
+    """A density over bins of energy that may span hundreds of nats, even within a bin.
+
+    The target is t(E)/h(E), with h a smooth curve through the averages of the density in the bins: all bins have
+    nearly the same weight, and what is left of the density over h is constant within a bin.
+    """
+
+    def __init__(self, pool: Pool, targets: Targets, edges: Array, errors: str):
+        self.edges, self.centres = edges, 0.5 * (edges[1:] + edges[:-1])
+        rough = _log_sums(pool, targets, edges) - np.log(np.diff(edges))
+        met = np.isfinite(rough)
+        if met.sum() < 2:
+            raise ValueError("The ladder has no samples between the bin edges given.")
+        self._curve = PchipInterpolator(self.centres[met], rough[met])
+        self._ends = self.centres[met][0], self.centres[met][-1]
+        flat = Targets(targets.axes, targets.dims, targets.rest, self._flatten)
+        found = estimate(pool, flat, lambda replica, energy: bins_of(energy, edges), check=False)
+        self.uncertain = Uncertain(found, errors)
+        self.ess = bin_ess(found, flat, edges)
+
+    def _flatten(self, energy: Array) -> Array:
+        inside = (energy >= self.edges[0]) & (energy < self.edges[-1])
+        return np.where(inside, -self._curve(np.clip(energy, *self._ends)), -np.inf)
+
+    def of(self, function: Callable[[Array], Array]) -> Answer:
+        """A function of the log density (T, bins) at the centres of the bins, with its error."""
+        offset = self._flatten(self.centres) + np.log(np.diff(self.edges))
+        return self.uncertain.of(lambda log_z, mean: function(np.log(mean) + log_z[:, None] - offset))
+
+    def enough(self) -> Array:
+        """Effective samples of the bins, zero where they are too few for a fit."""
+        return np.where(self.ess > SAMPLES_PER_BIN, self.ess, 0.0)
+
+    def label(self, result: xr.Dataset) -> xr.Dataset:
+        words = {"long_name": "effective samples of the bin", "units": "1"}
+        return result.assign(bin_ess=("energy", self.ess, words)).assign_coords(
+            energy=("energy", self.centres, {"long_name": "energy", "units": "nats"}),
+            energy_width=("energy", np.diff(self.edges), {"long_name": "width of the bin", "units": "nats"}),
+        )
 
 
 class Curve:
@@ -201,9 +218,11 @@ def _energies(pool: Pool, targets: Targets) -> Iterator[tuple[Array, Array]]:
 
 
 def _log_sums(pool: Pool, targets: Targets, edges: Array) -> Array:
-    """log sum of exp(base) in every bin, over all blocks."""
+    """log of the sum of all weights in every bin."""
+    beta = targets.points[0]["beta"]
     total = np.full(len(edges) - 1, -np.inf)
     for energy, base in _energies(pool, targets):
+        base = base + targets.log_t(energy, beta)
         index = bins_of(energy, edges).index
         some = np.flatnonzero((index >= 0) & np.isfinite(base))
         top = np.full(len(total), -np.inf)
@@ -212,10 +231,3 @@ def _log_sums(pool: Pool, targets: Targets, edges: Array) -> Array:
         with np.errstate(divide="ignore"):
             total = np.logaddexp(total, np.where(scaled > 0, top + np.log(scaled), -np.inf))
     return total
-
-
-def _with_energy(result: xr.Dataset, edges: Array) -> xr.Dataset:
-    return result.assign_coords(
-        energy=("energy", 0.5 * (edges[1:] + edges[:-1]), {"long_name": "energy", "units": "nats"}),
-        energy_width=("energy", np.diff(edges), {"long_name": "width of the bin", "units": "nats"}),
-    )
