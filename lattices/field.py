@@ -183,9 +183,9 @@ class ScalarField:
         See `MeanField.two_phases` for what decides.
         """
         mean_field = self.mean_field
-        if not mean_field.two_phases:
-            return {}
         cut = mean_field.q_cut
+        if cut is None or not mean_field.two_phases:
+            return {}
         return {"disordered": ("q", 0.0, cut), "ordered": ("q", cut, math.inf)}
 
     @property

@@ -4,7 +4,7 @@ Among all Gaussians of uniform mean m and precision stiffness * khat^2 + M^2 the
 
     log Z >= 1/2 sum_k [log(P0_k/P_k) - P0_k/P_k + 1] - V m0_sq m^2 / 2 - beta <U>,     P0 the prior's precision,
 
-is stationary where  M^2 = <V''(phi)>  and  <V'(phi)> = 0,  V = m0_sq phi^2/2 + beta u(phi) the whole potential of a site,
+is stationary where  M^2 = <V''(phi)>  and  <V'(phi)> = 0,  V = m0_sq phi^2/2 + beta u(phi) the potential of a site,
 phi ~ N(m, s), s = mean_k 1/P_k.  Each phase is one solution.  A free field has one, and it is exact.
 For phi^6 at its defaults, L = 40: q = 0.170 and 1.98 where simulations give 0.184 and 1.89.
 """

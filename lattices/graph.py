@@ -3,7 +3,7 @@
 The free field of a graph has precision stiffness * Laplacian + m0_sq, with the Laplacian (degree - adjacency) of the
 links; its eigenvectors are the modes.  They are dense, V x V, so this road is for up to some thousands of sites.
 
-A pair that is listed twice is linked twice.  A periodic axis with L = 2 has such double links on a `torus`, while NetKet
+A pair that is listed twice is linked twice.  A periodic axis with L = 2 has such double links on a torus, while NetKet
 builds it as if it were open, with single ones; list the links yourself to have them double.
 """
 
@@ -67,9 +67,7 @@ class Graph:
         return (self.to_modes(x)[1 : 1 + self.lowest_count] ** 2).mean()
 
 
-jax.tree_util.register_dataclass(
-    Graph, data_fields=["links", "eigenvalues", "modes"], meta_fields=["lowest_count"]
-)
+jax.tree_util.register_dataclass(Graph, data_fields=["links", "eigenvalues", "modes"], meta_fields=["lowest_count"])
 
 
 def graph(source: Any) -> Graph:

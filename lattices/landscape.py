@@ -36,14 +36,14 @@ class MeanField:
     two_phases: bool
     """whether a ladder should meet an ordered and a disordered phase.
 
-    Needs a first-order transition of the uniform field, mu2 below its coexistence (fluctuations only ever lower it, since
-    they are freer in the flatter disordered minimum) or above by less than ten nats in the weight of the ordered phase,
-    and Gaussian phases on either side of q_cut."""
+    Needs a first-order transition of the uniform field, mu2 below its coexistence (which fluctuations lower, as they are
+    freer in the flatter disordered minimum) or above by less than ten nats in the weight of the ordered phase, and
+    Gaussian phases on either side of q_cut."""
     stop_energy: float | None
     """energy below the ordered phase, None where no ordered phase is expected.
 
-    It is the mean energy of the ordered phase at beta = 1 + 4/sigma, sigma the standard deviation of U at beta = 1: four
-    standard deviations down on a large lattice, and above the ground state on any.  Where the ordered phase is
+    It is the mean energy of the ordered phase at beta = 1 + 4/sigma, sigma the standard deviation of U at beta = 1:
+    four standard deviations down on a large lattice, and above the ground state on any.  Where the ordered phase is
     stable only from some beta > 1 on, it is counted from there."""
 
 

@@ -57,7 +57,7 @@ def scalar_field(
     m0_sq: float = 1.0,
     stiffness: float = 1.0,
 ) -> ScalarField:
-    """Any even potential mu2/2 phi^2 + sum_n couplings[n] phi^n on a periodic lattice; without couplings a free field."""
+    """Any even potential mu2/2 phi^2 + sum_n couplings[n] phi^n on a periodic lattice; a free field without couplings."""
     lattice = torus(_checked_shape(None, None, shape))
     return _field("scalar field", lattice, mu2, couplings or {}, m0_sq, stiffness)
 
@@ -102,7 +102,7 @@ def _checked_couplings(mu2: float, couplings: Mapping[int, float]) -> dict[int, 
     leading = mu2 if highest == 2 else interaction[highest]
     if leading <= 0:
         which = "mu2" if highest == 2 else f"the coefficient of phi^{highest}"
-        raise ValueError(f"the potential is unbounded below: {which} is {leading}, and the highest power must be positive")
+        raise ValueError(f"the potential is unbounded below: {which} is {leading}, but the last term must be positive")
     return interaction
 
 

@@ -39,8 +39,8 @@ def point_group(lattice: Any) -> np.ndarray:
         turned = sites.transpose(order)
         if turned.shape == sites.shape:
             for reflected in product((False, True), repeat=sites.ndim):
-                axes = [axis for axis, yes in enumerate(reflected) if yes]
-                found.append(np.roll(np.flip(turned, axes), [1] * len(axes), axes).ravel())
+                axes = tuple(axis for axis, yes in enumerate(reflected) if yes)
+                found.append(np.roll(np.flip(turned, axes), (1,) * len(axes), axes).ravel())
     return np.unique(found, axis=0)
 
 

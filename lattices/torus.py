@@ -1,6 +1,6 @@
 """What is a periodic hypercubic lattice: its links, and the real Fourier modes in which its free field is diagonal.
 
-The modes are cas(k x) = cos(k x) + sin(k x), k = 2 pi n / L: real, orthonormal once divided by sqrt(L), and their matrix
+The modes are cas(k x) = cos(k x) + sin(k x), k = 2 pi n / L: real, orthonormal over sqrt(L), and their matrix
 is symmetric, so the transform is its own inverse.  Each is an eigenvector of -Laplacian with eigenvalue
 khat^2 = sum_mu 4 sin^2(k_mu / 2), listed in the order of the FFT.
 
@@ -65,10 +65,10 @@ class Torus:
 
     def link_energy(self, x: Array) -> Array:
         """sum_x sum_mu (phi_{x+mu} - phi_x)^2 of one configuration."""
-        return sum(((jnp.roll(x, -1, axis) - x) ** 2).sum() for axis in range(len(self.shape)))
+        return jnp.stack([((jnp.roll(x, -1, axis) - x) ** 2).sum() for axis in range(len(self.shape))]).sum()
 
     def lowest_power(self, x: Array) -> Array:
-        """|phi_k|^2 / V of one configuration, averaged over the smallest momenta: one along each of the longest axes."""
+        """|phi_k|^2 / V of one configuration, mean over the smallest momenta: one along each of the longest axes."""
         longest = max(self.shape)
         wave = np.exp(2j * np.pi * np.arange(longest) / longest)
         powers = []
@@ -76,7 +76,7 @@ class Torus:
             if length == longest:
                 layers = x.sum(axis=tuple(a for a in range(x.ndim) if a != axis))
                 powers.append((layers * wave.real).sum() ** 2 + (layers * wave.imag).sum() ** 2)
-        return sum(powers) / (len(powers) * self.sites)
+        return jnp.stack(powers).mean() / self.sites
 
     def _hartley(self, x: Array) -> Array:
         if self.transform == "fft":
@@ -116,7 +116,7 @@ def _along(x: Array, axis: int, matrix: np.ndarray) -> Array:
 
 
 def _hartley_fft(x: Array, dim: int) -> Array:
-    """sum_x phi_x cas(k . x) / sqrt(V): Re - Im of the FFT, the half that a real FFT leaves out by F(-k) = conj F(k)."""
+    """sum_x phi_x cas(k . x) / sqrt(V): Re - Im of the FFT; F(-k) = conj F(k) fills in what a real FFT leaves out."""
     axes = tuple(range(x.ndim - dim, x.ndim))
     half = jnp.fft.rfftn(x, axes=axes)
     mirrored = (half.real + half.imag)[..., 1 : (x.shape[-1] + 1) // 2]

@@ -1,6 +1,6 @@
 """What mean field says of a potential: its minima, and the first-order transition of a uniform field.
 
-A potential here is {power: coefficient} with even powers, V(phi) = sum_n c_n phi^n.  In p = phi^2 and with the quadratic
+A potential here is {power: coefficient} with even powers, V(phi) = sum_n c_n phi^n.  In p = phi^2, with the quadratic
 term apart, V = p (mu2/2 + W(p)), W(p) = sum_{n>=4} c_n p^{n/2-1}.  A uniform field therefore has two minima of equal
 depth, phi = 0 and phi^2 = p*, at mu2 = -2 W(p*) with p* the minimum of W, provided that W(p*) < 0.  For phi^6:
 p* = -lam / (2 eta), mu2 = lam^2 / (2 eta).
@@ -57,13 +57,13 @@ def coexistence(couplings: Potential) -> UniformCoexistence | None:
     for n, c in couplings.items():
         per_p[n // 2 - 1] += c
     at = _positive_roots(np.polynomial.polynomial.polyder(per_p))
-    depth, p = min(((np.polynomial.polynomial.polyval(q, per_p), q) for q in at), default=(0.0, 0.0))
+    depth, p = min(((float(np.polynomial.polynomial.polyval(q, per_p)), q) for q in at), default=(0.0, 0.0))
     if depth >= 0:
         return None
     potential = {2: -depth, **couplings}
     between = [q for q in _positive_roots(_slope(potential)) if q < p * (1 - 1e-9)]
     barrier = max(value(potential, np.sqrt(q)) for q in between)
-    return UniformCoexistence(mu2=float(-2 * depth), ordered_q=float(p), barrier=float(barrier))
+    return UniformCoexistence(mu2=-2 * depth, ordered_q=p, barrier=barrier)
 
 
 def _slope(potential: Potential) -> np.ndarray:

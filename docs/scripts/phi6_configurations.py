@@ -56,7 +56,7 @@ def main() -> None:
         axis.set_title(f"{name}: $q$ = {q[chosen]:.2f}, $|m|$ = {abs(field.mean()):.2f}", fontsize=10)
         axis.set_xticks([])
         axis.set_yticks([])
-        print(f"{name}: q = {q[chosen]:.3f}, |m| = {abs(field.mean()):.3f}, field {field.min():.2f} to {field.max():.2f}")
+        print(f"{name}: q {q[chosen]:.3f}, |m| {abs(field.mean()):.3f}, field {field.min():.2f} to {field.max():.2f}")
     figure.colorbar(image, ax=axes, label=r"$\phi_x$", shrink=0.85)
     figure.suptitle(rf"$\phi^6$ at coexistence, $L={asked.L}$, $\mu^2={MU2}$, $\lambda=-1$, $\eta=0.2$", fontsize=11)
     asked.out.parent.mkdir(parents=True, exist_ok=True)

@@ -48,5 +48,5 @@ def test_wrong_values(build, says):
 def test_wrong_types():
     with pytest.raises(TypeError, match="couplings must be a dict"):
         lattices.scalar_field((8,), mu2=1.0, couplings=[0.1])
-    with pytest.raises(TypeError, match="NetKet graph or a sequence of links.*got 7"):
+    with pytest.raises(TypeError, match=r"NetKet graph or a sequence of links.*got 7"):
         lattices.scalar_field_on_graph(7, mu2=1.0)

@@ -75,6 +75,7 @@ def test_a_torus_by_its_links_is_the_same_torus(shape):
 
 def test_netket_square_lattice_gives_the_same_model():
     import netket as nk
+
     couplings = {4: -1.0, 6: 0.2}
     by_graph = lattices.scalar_field_on_graph(nk.graph.Square(6), mu2=2.3, couplings=couplings, stiffness=2.0)
     by_axes = lattices.scalar_field((6, 6), mu2=2.3, couplings=couplings, stiffness=2.0)
@@ -90,13 +91,14 @@ def test_netket_square_lattice_gives_the_same_model():
 @pytest.mark.parametrize("kind", ["Triangular", "Honeycomb", "Kagome", "open"])
 def test_netket_lattices_of_other_kinds(kind):
     import netket as nk
+
     if kind == "open":
         source = nk.graph.Grid([4, 5], pbc=False)
     else:
         source = getattr(nk.graph, kind)([3, 4])
     lattice = graph(source)
     degrees = {"Triangular": 6, "Honeycomb": 3, "Kagome": 4}
-    laplacian = np.diag(source.adjacency_list() and [len(a) for a in source.adjacency_list()]).astype(float)
+    laplacian = np.diag([len(neighbours) for neighbours in source.adjacency_list()]).astype(float)
     for a, b in source.edges():
         laplacian[a, b] -= 1
         laplacian[b, a] -= 1

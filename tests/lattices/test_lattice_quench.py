@@ -19,9 +19,8 @@ def triangular_links(length):
     """Neighbours to the right, below, and below right, periodic."""
     site = np.arange(length**2).reshape(length, length)
     shifts = [(0, 1), (1, 0), (1, 1)]
-    return [
-        pair for s in shifts for pair in zip(site.ravel().tolist(), np.roll(site, s, (0, 1)).ravel().tolist(), strict=True)
-    ]
+    ends = [np.stack([site.ravel(), np.roll(site, shift, (0, 1)).ravel()], axis=1) for shift in shifts]
+    return np.concatenate(ends).tolist()
 
 
 FREE_FIELDS = {

@@ -14,7 +14,7 @@ def test_groups_keep_the_action(shape, shifts, turns):
     model = lattices.phi4(shape=shape, mu2=0.5)
     x = np.asarray(model.sample_prior(jax.random.key(0), 1)[0])
     moves, point_moves = lattices.translations(shape), lattices.point_group(shape)
-    assert moves.shape == (shifts, x.size) and point_moves.shape == (turns, x.size)
+    assert (moves.shape, point_moves.shape) == ((shifts, x.size), (turns, x.size))
     for group in (moves, point_moves):
         assert len(np.unique(group, axis=0)) == len(group)
         for g in group:
@@ -39,10 +39,11 @@ def test_orbit_average_keeps_averages_and_makes_functions_invariant():
 
 def test_groups_of_a_netket_lattice():
     import netket as nk
+
     source = nk.graph.Triangular([4, 4])
     model = lattices.scalar_field_on_graph(source, mu2=0.5)
     x = np.asarray(model.sample_prior(jax.random.key(0), 1)[0])
     moves, turns = lattices.translations(source), lattices.point_group(source)
-    assert moves.shape == (16, 16) and turns.shape == (12, 16)
+    assert (moves.shape, turns.shape) == ((16, 16), (12, 16))
     for g in np.concatenate([moves, turns]):
         np.testing.assert_allclose(model.lattice.link_energy(x[g]), model.lattice.link_energy(x), rtol=1e-5)
