@@ -1,6 +1,6 @@
 """The analytic targets at the paper's settings: log Z, moments and every level's volume against exact values.
 
-    python benchmarks/analytic.py gaussian 1000 --replicas 8
+python benchmarks/analytic.py gaussian 1000 --replicas 8
 """
 
 from __future__ import annotations
@@ -56,13 +56,19 @@ def main() -> None:
     else:
         ladder = qp.temper(target, replicas=chosen.replicas, seed=chosen.seed, kernel=qp.MALA())
     print(ladder.report())
-    single = [float(observables.partition_function(_replica(ladder, r)).log_z.squeeze()) for r in range(chosen.replicas)]
+    single = [
+        float(observables.partition_function(_replica(ladder, r)).log_z.squeeze()) for r in range(chosen.replicas)
+    ]
     error = np.array(single) - target.log_z
     scatter, standard = error.std(ddof=1), error.std(ddof=1) / np.sqrt(len(error))
-    print(f"{chosen.method} {chosen.target}({chosen.dim}): {chosen.replicas} replicas, {time.time() - begin:.0f} s, "
-          f"{ladder.attrs['gradients']:.3g} gradients")
-    print(f"log Z - exact: mean {error.mean():+.4f} +- {standard:.4f} ({error.mean() / standard:+.2f} standard errors), "
-          f"scatter of one ladder {scatter:.3f} (paper {PAPER.get((chosen.target, chosen.dim), float('nan')):.2f})")
+    print(
+        f"{chosen.method} {chosen.target}({chosen.dim}): {chosen.replicas} replicas, {time.time() - begin:.0f} s, "
+        f"{ladder.attrs['gradients']:.3g} gradients"
+    )
+    print(
+        f"log Z - exact: mean {error.mean():+.4f} +- {standard:.4f} ({error.mean() / standard:+.2f} standard errors), "
+        f"scatter of one ladder {scatter:.3f} (paper {PAPER.get((chosen.target, chosen.dim), float('nan')):.2f})"
+    )
     moments = observables.order_parameters(ladder)
     for name, exact in target.moments().items():
         value, err = float(moments[name].squeeze()), float(moments[f"{name}_err"].squeeze())

@@ -1,8 +1,8 @@
 """quenchphys: free energies of lattice models by Quenched Ensemble Sampling.
 
-    import lattices, quenchphys as qp, observables
-    ladder = qp.quench(lattices.phi6(L=16, mu2=2.286))
-    observables.partition_function(ladder, beta=[0.5, 1.0])
+import lattices, quenchphys as qp, observables
+ladder = qp.quench(lattices.phi6(L=16, mu2=2.286))
+observables.partition_function(ladder, beta=[0.5, 1.0])
 """
 
 from quenchphys import presets, stopping, targets

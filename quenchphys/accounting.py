@@ -34,7 +34,7 @@ class Account:
         self._log_integrand = np.full(len(log_first), -np.inf)
         self._log_evidence = np.full(len(log_first), -np.inf)
         self.log_volume = log_first.astype(np.float64)
-        self.parameter = np.full(len(log_first), np.nan)
+        self.parameter: np.ndarray = np.full(len(log_first), np.nan)
         self.levels = 0
         self.level_count = np.zeros(len(log_first), int)
         self.outcomes: list[Outcome | None] = [None] * len(log_first)
@@ -64,12 +64,12 @@ class Account:
     def _advance(self, rung: Rung) -> np.ndarray:
         """Update volumes and evidence; says which replicas found a new level with particles in it."""
         before = self.parameter
-        self.parameter = rung.parameter.astype(np.float64)
+        self.parameter = np.asarray(rung.parameter, np.float64)
         moved = (rung.acceptance >= FROZEN_ACCEPTANCE) & (rung.displacement >= FROZEN_DISPLACEMENT)
         self._still = np.where(moved, 0, self._still + 1)
         if self.levels == 0:
             if isinstance(self._family, SoftLevels):
-                self._log_evidence = self._above()
+                self._log_evidence = self._above(float(self._family.softness))
                 self._log_integrand = self.log_volume - self.parameter
             return np.isfinite(self.log_volume)
         self.log_volume = self.log_volume + rung.log_ratio
@@ -82,9 +82,8 @@ class Account:
             self._log_integrand = integrand
         return alive & (self.parameter != before) if self._adaptive else alive
 
-    def _above(self) -> np.ndarray:
+    def _above(self, nu: float) -> np.ndarray:
         """log of the integral of G(E) exp(-E) over E > E_0, from the prior draws."""
-        nu = float(self._family.softness)
         slack = np.maximum(self.parameter[:, None] - self._prior_energy, 0.0)
         with np.errstate(divide="ignore"):
             log_tail = np.log(gammaincc(nu + 1, slack))

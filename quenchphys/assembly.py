@@ -133,9 +133,23 @@ def judge(
 
 
 def _levels(arrays: dict[str, np.ndarray], parameter: str) -> xr.Dataset:
-    named = {parameter if name == "parameter" else name: name for name in
-             ("parameter", "log_volume", "acceptance", "step_size", "displacement", "ess", "lineages", "resampled", "undefined")}
-    levels = xr.Dataset({label: (("replica", "level"), arrays[name], {"long_name": LONG_NAMES[label]}) for label, name in named.items()})
+    named = {
+        parameter if name == "parameter" else name: name
+        for name in (
+            "parameter",
+            "log_volume",
+            "acceptance",
+            "step_size",
+            "displacement",
+            "ess",
+            "lineages",
+            "resampled",
+            "undefined",
+        )
+    }
+    levels = xr.Dataset(
+        {label: (("replica", "level"), arrays[name], {"long_name": LONG_NAMES[label]}) for label, name in named.items()}
+    )
     if parameter == "energy":
         levels["energy"].attrs["units"] = "nats"
     return levels
@@ -169,7 +183,7 @@ def _blank(array: np.ndarray, count: np.ndarray) -> np.ndarray:
 
 
 def _plain(settings: Settings) -> dict[str, Any]:
-    kernel = asdict(settings.kernel) | {"name": type(settings.kernel).__name__}
+    kernel = vars(settings.kernel) | {"name": type(settings.kernel).__name__}
     return {k: v for k, v in asdict(settings).items() if k != "kernel"} | {"kernel": kernel}
 
 

@@ -33,7 +33,7 @@ def positions(problem: Any, x: Array) -> Array:
     basis = getattr(problem, "basis", None)
     if basis is not None:
         return basis.to_modes(x)
-    return x.reshape(*x.shape[:-_rank(problem)], -1) if _rank(problem) else x[..., None]
+    return x.reshape(*x.shape[: -_rank(problem)], -1) if _rank(problem) else x[..., None]
 
 
 def configurations(problem: Any, y: Array) -> Array:
@@ -97,4 +97,8 @@ class Density(NamedTuple):
 
 def choose(accept: Array, proposal: Point, point: Point) -> Point:
     """Elementwise: the proposal where accepted, else the point."""
-    return jax.tree.map(lambda new, old: jnp.where(accept.reshape(accept.shape + (1,) * (new.ndim - accept.ndim)), new, old), proposal, point)
+    return jax.tree.map(
+        lambda new, old: jnp.where(accept.reshape(accept.shape + (1,) * (new.ndim - accept.ndim)), new, old),
+        proposal,
+        point,
+    )

@@ -29,10 +29,10 @@ def programs(plan: Plan, mesh: Mesh) -> Programs:
 
 
 class Programs:
-    """The compiled programs of a plan on a mesh; made once, whatever the seed, the couplings or the problem's numbers."""
+    """The compiled programs of a plan on a mesh; made once, whatever the seed or the problem's couplings."""
 
     def __init__(self, plan: Plan, mesh: Mesh):
-        state = State(**{name: WHOLE if name in ("common", "level") else SPLIT for name in State._fields})
+        state: Any = State(*(WHOLE if name in ("common", "level") else SPLIT for name in State._fields))  # type: ignore[arg-type]
         rung = PartitionSpec(None, "replica")
 
         def spread(function: Any, ins: tuple, outs: Any) -> Any:
@@ -60,4 +60,3 @@ class Programs:
             (WHOLE, WHOLE, WHOLE, state, WHOLE),
             (state, rung),
         )
-

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import enum
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,12 +67,12 @@ class Ladder:
         return self.tree["configurations"].dataset
 
     @property
-    def attrs(self) -> dict[str, Any]:
+    def attrs(self) -> Mapping[Any, Any]:
         return self.tree.attrs
 
     @property
     def method(self) -> str:
-        """"quench" or "temper"."""
+        """ "quench" or "temper"."""
         return self.attrs["method"]
 
     @property

@@ -1,4 +1,4 @@
-"""Normal random numbers for the kernels, faster on a CPU than the general generator.
+"""Random numbers for the hot loops, faster on a CPU to draw, and to compile, than the general generator.
 
 Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror and Shaw 2011), the counter-based generator JAX itself uses, but with
 its rounds written out, so that counter, rounds and the map to a normal number are one fused loop.
@@ -36,7 +36,13 @@ def threefry(key: tuple[Array, Array], counter: tuple[Array, Array]) -> tuple[Ar
 
 
 def normal(key: Array, shape: tuple[int, ...]) -> Array:
-    """Independent standard normal numbers, float32."""
+    """Independent standard normal numbers: sqrt 2 erf^-1(2 u - 1)."""
+    # u is a cell's centre, so 2 u - 1 is exact and never reaches +-1.
+    return np.float32(math.sqrt(2)) * jax.lax.erf_inv(2 * uniform(key, shape) - 1)
+
+
+def uniform(key: Array, shape: tuple[int, ...]) -> Array:
+    """Independent numbers, each the centre of one of 2^23 equal cells of (0, 1), float32."""
     half = (*shape[:-1], (shape[-1] + 1) // 2)
     if math.prod(half) >= 2**32:
         raise ValueError(f"one call draws fewer than 2^33 numbers; the shape {shape} was given")
@@ -47,11 +53,7 @@ def normal(key: Array, shape: tuple[int, ...]) -> Array:
         place = place + jax.lax.broadcasted_iota(jnp.uint32, half, axis) * np.uint32(stride)
         stride *= half[axis]
     pair = threefry((words[0], words[1]), (jnp.zeros_like(place), place))
-    return jnp.concatenate([_to_normal(word) for word in pair], axis=-1)[..., : shape[-1]]
-
-
-def _to_normal(word: Array) -> Array:
-    """sqrt 2 erf^-1(u) with u the centre of one of 2^23 equal cells of (-1, 1)."""
-    mantissa = jax.lax.bitcast_convert_type((word >> 9) | np.uint32(0x3F800000), jnp.float32)  # in [1, 2)
-    u = (mantissa - np.float32(1.5)) * 2 + np.float32(2.0**-23)
-    return np.float32(math.sqrt(2)) * jax.lax.erf_inv(u)
+    word = jnp.concatenate(pair, axis=-1)[..., : shape[-1]]
+    # The high 23 bits as the mantissa of a number in [1, 2), then the middle of its cell.
+    mantissa = jax.lax.bitcast_convert_type((word >> 9) | np.uint32(0x3F800000), jnp.float32)
+    return (mantissa - 1) + np.float32(2.0**-24)

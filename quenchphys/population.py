@@ -9,6 +9,8 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from quenchphys.noise import uniform
+
 Array = jax.Array
 
 
@@ -40,7 +42,7 @@ def branch(key: Array, log_weight: Array) -> tuple[Array, Array]:
     n = log_weight.shape[0]
     itself = jnp.arange(n, dtype=jnp.int32)
     cumulative = jnp.cumsum(jnp.exp(log_weight))
-    donor = jnp.searchsorted(cumulative, jax.random.uniform(key, (n,)) * cumulative[-1], side="right").astype(jnp.int32)
+    donor = jnp.searchsorted(cumulative, uniform(key, (n,)) * cumulative[-1], side="right").astype(jnp.int32)
     parent = jnp.where(log_weight > -jnp.inf, itself, donor)
     copies = jax.ops.segment_sum(jnp.ones(n, log_weight.dtype), parent, num_segments=n)
     return parent, log_weight[parent] - jnp.log(copies[parent])

@@ -8,5 +8,12 @@ from quenchphys.kernels import MALA
 
 # The analytic experiments of the QES paper: nu = 2, MALA with max(16, 2^ceil(log2 sqrt D)) steps a level.
 PAPER = MappingProxyType(
-    {"particles": 1000, "softness": 2.0, "target_ess": 0.95, "resample_ess": 0.5, "kernel": MALA(), "draws_per_particle": 10}
+    {
+        "particles": 1000,
+        "softness": 2.0,
+        "target_ess": 0.95,
+        "resample_ess": 0.5,
+        "kernel": MALA(),
+        "draws_per_particle": 10,
+    }
 )

@@ -115,7 +115,9 @@ def check(problem: Any) -> None:
     """Refuse, in one sentence, a problem the engine cannot sample.  Nothing is computed yet, only shapes."""
     for name in ("sample_prior", "log_prior", "energy"):
         if not callable(getattr(problem, name, None)):
-            raise TypeError(f"a problem needs the functions sample_prior, log_prior and energy; this {_kind(problem)} has no {name}")
+            raise TypeError(
+                f"a problem needs the functions sample_prior, log_prior and energy; this {_kind(problem)} has no {name}"
+            )
     draws = _shape_of_result(problem, "sample_prior", lambda: problem.sample_prior(jax.random.key(0), 7))
     if not hasattr(draws, "shape") or draws.shape[:1] != (7,) or len(draws.shape) < 2:
         raise ValueError(
@@ -129,7 +131,8 @@ def check(problem: Any) -> None:
         value = _shape_of_result(problem, name, getattr(problem, name), one)
         if getattr(value, "shape", None) != () or not jnp.issubdtype(value.dtype, jnp.floating):
             raise ValueError(
-                f"{name}(x) must return one real number for a configuration of shape {one.shape}; it returned {_describe(value)}"
+                f"{name}(x) must return one real number for a configuration of shape {one.shape}; "
+                f"it returned {_describe(value)}"
             )
     if hasattr(problem, "observe"):
         seen = _shape_of_result(problem, "observe", problem.observe, one)
@@ -154,9 +157,13 @@ def check_energies(energy: np.ndarray, undefined: np.ndarray) -> None:
             "it must be finite on at least half of them"
         )
     if np.any(energy == -np.inf):
-        raise ValueError(f"the energy is -infinity on {np.sum(energy == -np.inf)} prior draws; it must be bounded below")
+        raise ValueError(
+            f"the energy is -infinity on {np.sum(energy == -np.inf)} prior draws; it must be bounded below"
+        )
     if np.ptp(energy[finite]) == 0:
-        raise ValueError(f"the energy is {energy[finite][0]:g} on every prior draw; it must depend on the configuration")
+        raise ValueError(
+            f"the energy is {energy[finite][0]:g} on every prior draw; it must depend on the configuration"
+        )
 
 
 def _shape_of_result(problem: Any, name: str, function: Any, *args: Any) -> Any:

@@ -39,7 +39,8 @@ class Line:
             place = f"E {parameter:.6g}  log G - E {log_volume - parameter:.5g}"
         else:
             place = f"beta {parameter:.5g}  log Z {log_volume:.5g}"
-        text = f"level {level}  {place}  acceptance {acceptance:.2f}  {level / max(elapsed, 1e-9):.3g} levels/s  {elapsed:.0f} s"
+        rate = level / max(elapsed, 1e-9)
+        text = f"level {level}  {place}  acceptance {acceptance:.2f}  {rate:.3g} levels/s  {elapsed:.0f} s"
         self._stream.write("\r" + text.ljust(self._width))
         self._stream.flush()
         self._width = len(text)

@@ -7,6 +7,7 @@ rows go to unnamed temporary files that are mapped, so that the host's memory st
 from __future__ import annotations
 
 import tempfile
+from typing import IO
 
 import numpy as np
 
@@ -19,7 +20,7 @@ class Column:
 
     def __init__(self) -> None:
         self._blocks: list[np.ndarray] = []
-        self._file = None
+        self._file: IO[bytes] | None = None
         self._rows = 0
 
     @property
@@ -37,9 +38,9 @@ class Column:
 
     def spill(self) -> None:
         """Move everything to a temporary file, which vanishes with the array mapped onto it."""
-        self._file = tempfile.TemporaryFile(prefix="quenchphys-")
+        file = self._file = tempfile.TemporaryFile(prefix="quenchphys-")  # noqa: SIM115
         for block in self._blocks:
-            np.ascontiguousarray(block).tofile(self._file)
+            np.ascontiguousarray(block).tofile(file)
         self._blocks = []
 
     def finish(self, rows: int) -> np.ndarray:
@@ -47,7 +48,7 @@ class Column:
         if self._file:
             self._file.flush()
             size = (self._rows, *self._shape)
-            array = np.memmap(self._file, dtype=self._dtype, mode="r+", shape=size)
+            array: np.ndarray = np.memmap(self._file, dtype=self._dtype, mode="r+", shape=size)
         else:
             array = np.concatenate(self._blocks)
             self._blocks = []

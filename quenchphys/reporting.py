@@ -12,11 +12,11 @@ WORDS = {
     Outcome.CONVERGED: "The evidence below the last level is negligible against what was gathered above it.",
     Outcome.REACHED_ENERGY: "The ladder reached the energy it was asked to reach.",
     Outcome.REACHED_BETA: "The ladder reached its last temperature.",
-    Outcome.LEVEL_LIMIT: "The ladder ran out of levels before it was deep enough: raise max_levels, or the LevelLimit of its stop rule.",
-    Outcome.TIME_LIMIT: "The ladder ran out of time before it was deep enough: what lies below its last level is missing.",
-    Outcome.FROZEN: "The population stopped moving, or no lower level could be found: its volumes below that point mean nothing.",
+    Outcome.LEVEL_LIMIT: "The ladder ran out of levels before it was deep enough: raise max_levels or its LevelLimit.",
+    Outcome.TIME_LIMIT: "The ladder ran out of time before it was deep enough: what lies below it is missing.",
+    Outcome.FROZEN: "The population stopped moving, or no lower level could be found: volumes below mean nothing.",
     Outcome.MISSED_PHASE: "A phase the problem names was never met: averages and log Z lack it.",
-    Outcome.UNDEFINED_ENERGY: "The energy was NaN on part of the space, which was treated as infinite: results hold for the rest alone.",
+    Outcome.UNDEFINED_ENERGY: "The energy was NaN on part of the space, taken as infinite: results hold for the rest alone.",
 }
 
 
@@ -37,13 +37,19 @@ def report(ladder: Ladder) -> str:
         f"(lowest {float(levels['acceptance'].min()):.2f}), move per level {float(levels['displacement'].median()):.2f} "
         f"of a coordinate's scale, ancestors left {_span(np.array(lineages))}",
     ]
-    odd = [f"replica {r}: {said}" for r, said in enumerate(json.loads(ladder.attrs["replica_outcomes"])) if said != outcome.value]
+    odd = [
+        f"replica {r}: {said}"
+        for r, said in enumerate(json.loads(ladder.attrs["replica_outcomes"]))
+        if said != outcome.value
+    ]
     if odd:
         lines.append("Replicas with another end: " + ", ".join(odd))
     if ladder.attrs["undefined_draws"]:
         lines.append(f"{ladder.attrs['undefined_draws']} prior draws had undefined (NaN) energy")
     if min(lineages) == 1:
-        lines.append("All particles of a replica descend from one: its error bar must come from lagged genealogies or replicas")
+        lines.append(
+            "All particles of a replica descend from one: its error bar must come from lagged genealogies or replicas"
+        )
     return "\n".join(lines)
 
 

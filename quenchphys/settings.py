@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ class Settings:
     seed: int = 0
     target_ess: float = 0.95
     resample_ess: float = 0.5
-    kernel: Kernel = MALA()
+    kernel: Kernel = field(default_factory=MALA)
     draws_per_particle: int = 10
     configurations: int = 4096
     max_levels: int = 100_000
@@ -61,7 +61,9 @@ def check_kernel(kernel: Any) -> None:
     if step is not None and not (math.isfinite(step) and step > 0):
         raise ValueError(f"the step size of a kernel must be positive and finite; {step} was given")
     if not 0 < kernel.target_acceptance < 1:
-        raise ValueError(f"the target acceptance of a kernel lies between 0 and 1; {kernel.target_acceptance} was given")
+        raise ValueError(
+            f"the target acceptance of a kernel lies between 0 and 1; {kernel.target_acceptance} was given"
+        )
     if kernel.transitions(1) < 1 or kernel.gradients() < 1:
         raise ValueError(f"a kernel must make at least one step in each level; {kernel!r} was given")
 

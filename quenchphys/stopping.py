@@ -1,6 +1,6 @@
 """When a ladder may end: small rules, combined by `|` (whichever fires first) and `&` (all of them).
 
-    quench(problem, stop=RemainingEvidence(-3) | LevelLimit(5000))
+quench(problem, stop=RemainingEvidence(-3) | LevelLimit(5000))
 """
 
 from __future__ import annotations
@@ -156,7 +156,9 @@ def without_energy(rule: StopRule) -> StopRule:
     """Refuse rules that ask for an energy level, which a tempered ladder does not have."""
     for part in rule.rules if isinstance(rule, AnyOf | AllOf) else (rule,):
         if isinstance(part, RemainingEvidence | ReachedEnergy):
-            raise ValueError(f"a tempered ladder has no energy levels: it may stop at LevelLimit or WallTime, not {part!r}")
+            raise ValueError(
+                f"a tempered ladder has no energy levels: it may stop at LevelLimit or WallTime, not {part!r}"
+            )
         if isinstance(part, AnyOf | AllOf):
             without_energy(part)
     return rule

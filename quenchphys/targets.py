@@ -8,40 +8,34 @@ All have the prior pi = N(0, 1_D) and a Gaussian mixture exp(-U) as likelihood (
     bimodal      exp(-U) = sum over +- of exp(-sum_j (x_j -+ 1)^2/(2 sigma_j^2)),  sigma_j from 0.01 to 1 in equal ratios
 
 With tau^2 = sigma^2/(1 + sigma^2) a component of height h has evidence h tau^D exp(-mu^2/(2 (1 + sigma^2))).
-Exact numbers are computed on the host in float64.
+Exact numbers are computed on the host in float64.  Targets are static to the compiler: equal ones share one program.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy import integrate, optimize, special, stats
 
+from quenchphys.noise import normal
 from quenchphys.problem import SiteBasis
 
 Array = jax.Array
-
-
-def _static(cls: type) -> type:
-    """A frozen dataclass all of whose fields are compiled in: equal targets share one program."""
-    made = dataclass(frozen=True)(cls)
-    jax.tree_util.register_static(made)
-    return made
 
 
 class _Target:
     """What the three share: the standard normal prior."""
 
     dim: int
-    name: str
+    name: ClassVar[str]
 
     def sample_prior(self, key: Array, n: int) -> Array:
-        return jax.random.normal(key, (n, self.dim))
+        return normal(key, (n, self.dim))
 
     def log_prior(self, x: Array) -> Array:
         return -0.5 * jnp.sum(x * x) - 0.5 * self.dim * math.log(2 * math.pi)
@@ -99,13 +93,14 @@ class _Radial(_Target):
         )
 
 
-@_static
+@jax.tree_util.register_static
+@dataclass(frozen=True)
 class Gaussian(_Radial):
     """A Gaussian likelihood of width sigma: no transition, everything in closed form."""
 
     dim: int
     sigma: float = 0.5
-    name = "gaussian"
+    name: ClassVar[str] = "gaussian"
 
     def radial_energy(self, s: Any, xp: Any = jnp) -> Any:
         return s / (2 * self.sigma**2)
@@ -126,7 +121,8 @@ class Gaussian(_Radial):
         return {"r2": self.dim * self.sigma**2 / (1 + self.sigma**2)}
 
 
-@_static
+@jax.tree_util.register_static
+@dataclass(frozen=True)
 class SpikeSlab(_Radial):
     """A broad and a narrow Gaussian at the origin: a first-order transition whose barrier grows with D."""
 
@@ -134,7 +130,7 @@ class SpikeSlab(_Radial):
     slab: float = 1.0
     spike: float = 0.1
     spike_share: float = 0.9
-    name = "spike_slab"
+    name: ClassVar[str] = "spike_slab"
 
     @property
     def _log_height(self) -> float:
@@ -169,14 +165,15 @@ class SpikeSlab(_Radial):
         return {"r2": (1 - self.spike_share) * tau2[0] + self.spike_share * tau2[1], "spike": self.spike_share}
 
 
-@_static
+@jax.tree_util.register_static
+@dataclass(frozen=True)
 class Bimodal(_Target):
     """Two equal, strongly anisotropic modes at +-1 in every coordinate, far apart for any local move."""
 
     dim: int
     narrowest: float = 0.01
     widest: float = 1.0
-    name = "bimodal"
+    name: ClassVar[str] = "bimodal"
 
     def _precisions(self) -> np.ndarray:
         """w_j = 1/sigma_j^2."""

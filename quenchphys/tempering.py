@@ -56,7 +56,11 @@ def temper(
         if schedule[0] <= 0:
             raise ValueError(f"betas must be positive (the prior draws are beta = 0 already); {schedule[0]} was given")
         beta = float(schedule[-1])
-    if isinstance(beta, bool) or not isinstance(beta, int | float | np.number) or not (math.isfinite(beta) and beta > 0):
+    if (
+        isinstance(beta, bool)
+        or not isinstance(beta, int | float | np.number)
+        or not (math.isfinite(beta) and beta > 0)
+    ):
         raise ValueError(f"beta must be positive and finite; {beta!r} was given")
     settings = Settings(
         particles=particles,

@@ -17,6 +17,7 @@ from quenchphys.adaptation import MEMORY, combine_scale, read_scale, track
 from quenchphys.density import Density, Point, configurations, evaluate, positions, prior_scale
 from quenchphys.kernels import Kernel, Move
 from quenchphys.levels import Family
+from quenchphys.noise import uniform
 from quenchphys.population import branch, effective_size, lineage_effective_size, normalise, resample
 
 Array = jax.Array
@@ -226,7 +227,7 @@ def reflect(problem: Any, key: Array, point: Point) -> Point:
             return position, *(push(tangent) for tangent in tangents)
 
         turned = jax.vmap(turn)(point.position, point.energy_grad, point.log_prior_grad)
-        chosen = jax.random.bernoulli(jax.random.fold_in(key, number), shape=point.energy.shape)[:, None]
+        chosen = (uniform(jax.random.fold_in(key, number), point.energy.shape) < 0.5)[:, None]
         kept = (point.position, point.energy_grad, point.log_prior_grad)
         position, energy_grad, log_prior_grad = (jnp.where(chosen, a, b) for a, b in zip(turned, kept, strict=True))
         point = point._replace(position=position, energy_grad=energy_grad, log_prior_grad=log_prior_grad)

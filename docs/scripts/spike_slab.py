@@ -53,9 +53,13 @@ def main() -> int:
     with observables.plot.style():
         figure, ax = plt.subplots(figsize=(6.4, 3.8))
         found = observables.energy_distribution(ladders["quench"])
-        ax = observables.plot.energy_distribution(found, ax=ax)
+        ax.plot(found.energy, found.log_p, linewidth=1.2, label="one quench, 4 replicas")
+        band = (found.log_p - found.log_p_err, found.log_p + found.log_p_err)
+        ax.fill_between(found.energy, *band, alpha=0.3, linewidth=0)
         grid = np.linspace(float(found.energy.min()), float(found.energy.max()), 2000)
-        ax.plot(grid, exact_log_density(target, grid), color="black", linewidth=0.9, linestyle="--", label="exact")
+        exact = exact_log_density(target, grid)
+        ax.plot(grid, exact, color="black", linewidth=0.9, linestyle="--", label="exact")
+        ax.set(xlabel="energy $E$", ylabel=r"$\log P(E)$", ylim=(np.nanmax(exact) - 12, np.nanmax(exact) + 1))
         ax.set_title(f"spike and slab, D = {chosen.dim}: two phases from one ladder")
         ax.legend()
         path = chosen.out / "spike_slab.png"

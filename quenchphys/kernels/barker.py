@@ -15,8 +15,8 @@ import jax.numpy as jnp
 
 from quenchphys.density import Density, Point
 from quenchphys.kernels.kernel import Move, metropolis
-from quenchphys.noise import normal
 from quenchphys.kernels.mala import langevin_steps
+from quenchphys.noise import normal, uniform
 
 Array = jax.Array
 
@@ -45,7 +45,7 @@ class Barker:
         width = step_size * scale
         score = density.score(point)
         jump = width * normal(noise_key, point.position.shape)
-        forward = jax.random.uniform(sign_key, jump.shape) < jax.nn.sigmoid(jump * score)
+        forward = uniform(sign_key, jump.shape) < jax.nn.sigmoid(jump * score)
         proposal = density.evaluate(point.position + jnp.where(forward, jump, -jump))
         step = proposal.position - point.position
         back = jax.nn.softplus(-step * score) - jax.nn.softplus(step * density.score(proposal))

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from quenchphys.density import Density, Point, choose
+from quenchphys.noise import uniform
 
 Array = jax.Array
 
@@ -29,8 +30,11 @@ class Kernel(Protocol):
     tuned: a kernel that knows nothing of the particles it moves makes a prescribed ladder's volumes exactly unbiased.
     """
 
-    step_size: float | None
-    target_acceptance: float
+    @property
+    def step_size(self) -> float | None: ...
+
+    @property
+    def target_acceptance(self) -> float: ...
 
     def transitions(self, dimension: int) -> int:
         """Transitions in one level."""
@@ -56,7 +60,7 @@ class Kernel(Protocol):
 
 def metropolis(key: Array, log_accept: Array, proposal: Point, point: Point) -> tuple[Point, Move]:
     """Accept each proposal with probability min(1, exp(log_accept)); a NaN is a rejection."""
-    log_u = jnp.log(jax.random.uniform(key, log_accept.shape, minval=jnp.finfo(jnp.float32).tiny))
+    log_u = jnp.log(uniform(key, log_accept.shape))
     probability = jnp.where(jnp.isnan(log_accept), 0.0, jnp.exp(jnp.minimum(log_accept, 0.0)))
     undefined = jnp.isnan(proposal.energy).astype(jnp.float32)
     return choose(log_u < log_accept, proposal, point), Move(probability, undefined)

@@ -91,7 +91,9 @@ def test_bimodal_keeps_both_modes():
     target = qp.targets.bimodal(10)
     ladder = qp.quench(target, particles=200, replicas=16, seed=6)
     within(*log_z(ladder), target.log_z)
-    mode = [float(observables.order_parameters(qp.Ladder(ladder.tree.isel(replica=[r]))).mode.squeeze()) for r in range(16)]
+    mode = [
+        float(observables.order_parameters(qp.Ladder(ladder.tree.isel(replica=[r]))).mode.squeeze()) for r in range(16)
+    ]
     within(np.mean(mode), np.std(mode, ddof=1) / 4, 0.5)
 
 

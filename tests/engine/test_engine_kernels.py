@@ -32,7 +32,9 @@ KERNELS = {"mala": MALA(step_size=0.8), "hmc": HMC(leapfrogs=4, step_size=0.5), 
 def test_kernel_keeps_the_density_of_a_level(kernel, level):
     family, parameter = LEVELS[level]
     parameter = jnp.float32(parameter)
-    x = draw_level(TARGET, lambda u: np.asarray(family.log_factor(jnp.float32(u), parameter)), N, np.random.default_rng(3))
+    x = draw_level(
+        TARGET, lambda u: np.asarray(family.log_factor(jnp.float32(u), parameter)), N, np.random.default_rng(3)
+    )
     # Anisotropic on purpose: the metric must not matter for what is sampled.
     scale = 0.3 * jnp.linspace(0.5, 1.5, DIM)
     # At a singular wall nearly all particles sit where any step is long.
@@ -52,7 +54,9 @@ def test_kernel_keeps_the_density_of_a_level(kernel, level):
     assert 0.1 < acceptance < 0.97, "the step must be long enough for a wrong acceptance rule to show"
     moved = np.mean(np.any(np.asarray(end.position) != x.astype(np.float32), axis=1))
     assert moved > 0.6
-    expected = draw_level(TARGET, lambda u: np.asarray(family.log_factor(jnp.float32(u), parameter)), N, np.random.default_rng(4))
+    expected = draw_level(
+        TARGET, lambda u: np.asarray(family.log_factor(jnp.float32(u), parameter)), N, np.random.default_rng(4)
+    )
     for name, sampled, exact in [
         ("energy", np.asarray(end.energy), np.asarray(TARGET.radial_energy(np.sum(expected**2, 1), np))),
         ("first coordinate", np.asarray(end.position)[:, 0], expected[:, 0]),

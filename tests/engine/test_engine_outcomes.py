@@ -152,14 +152,20 @@ def broken(**methods):
     ("problem", "says"),
     [
         (object(), "needs the functions sample_prior, log_prior and energy"),
-        (broken(energy=lambda x: x), r"energy\(x\) must return one real number .* it returned an array of shape \(3,\)"),
+        (
+            broken(energy=lambda x: x),
+            r"energy\(x\) must return one real number .* it returned an array of shape \(3,\)",
+        ),
         (broken(energy=lambda x: jnp.sum(x) + 0j), "energy.* must return one real number"),
         (broken(energy=lambda x: x @ jnp.ones((5, 5))), "energy of this Custom fails when it is called"),
         (broken(energy=lambda x: jnp.nan * jnp.sum(x)), "the energy is NaN on all 20 prior draws"),
-        (broken(energy=lambda x: 0 * jnp.sum(x)), "the energy is 0 on every prior draw"),
+        (broken(energy=lambda x: 0 * jnp.sum(x * x)), "the energy is 0 on every prior draw"),
         (broken(energy=lambda x: jnp.where(x[0] > -1, jnp.inf, x[0])), "infinite or NaN on"),
         (broken(log_prior=lambda x: x), r"log_prior\(x\) must return one real number"),
-        (broken(sample_prior=lambda key, n: jnp.ones((4, 3))), r"sample_prior\(key, n\) must return an array \(n, ...\)"),
+        (
+            broken(sample_prior=lambda key, n: jnp.ones((4, 3))),
+            r"sample_prior\(key, n\) must return an array \(n, ...\)",
+        ),
         (broken(sample_prior=lambda key, n: jnp.ones(n)), r"sample_prior\(key, n\) must return an array \(n, ...\)"),
         (broken(sample_prior=lambda key, n: jnp.ones((n, 3), int)), "floating-point configurations"),
         (broken(observe=lambda x: {"a": x}), r"observe\(x\) must return a dict of scalars; .* for 'a'"),

@@ -25,7 +25,11 @@ def _id(target):
 def test_volumes_integrate_to_the_evidence(target, softness):
     """Gamma(nu+1) Z = integral of G(E) exp(-E) dE."""
     log_volume = np.vectorize(lambda e: target.log_volume(e, softness))
-    lowest = float(np.min(target.energy(np.ones(target.dim, np.float32)))) if target.name == "bimodal" else target.radial_energy(0.0, np)
+    lowest = (
+        float(np.min(target.energy(np.ones(target.dim, np.float32))))
+        if target.name == "bimodal"
+        else target.radial_energy(0.0, np)
+    )
     grid = lowest + np.geomspace(1e-3, 60 + 4 * target.dim + 8 * softness, 250)
     integrand = log_volume(grid) - grid
     top = integrand.max()
