@@ -73,7 +73,7 @@ class ScalarField:
     def sample_prior(self, key: Array, n: int) -> Array:
         """n exact draws of the free field of mass m0_sq, (n, *shape)."""
         basis = self.basis
-        normal = jax.random.normal(key, (n, self.lattice.sites))
+        normal = jax.random.normal(key, (n, self.lattice.sites), jnp.float32)
         return basis.from_modes(normal / jnp.sqrt(basis.precision))
 
     def log_prior(self, x: Array) -> Array:

@@ -70,7 +70,7 @@ class Torus:
     def lowest_power(self, x: Array) -> Array:
         """|phi_k|^2 / V of one configuration, mean over the smallest momenta: one along each of the longest axes."""
         longest = max(self.shape)
-        wave = np.exp(2j * np.pi * np.arange(longest) / longest)
+        wave = np.exp(2j * np.pi * np.arange(longest) / longest).astype(np.complex64)
         powers = []
         for axis, length in enumerate(self.shape):
             if length == longest:

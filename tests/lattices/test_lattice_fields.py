@@ -129,10 +129,21 @@ def test_single_precision_is_enough_on_a_large_lattice():
     np.testing.assert_allclose(model.basis.from_modes(y), x, atol=1e-5)
 
 
-def test_arrays_stay_single_precision():
-    model = MODELS["phi6"]
-    x = model.sample_prior(jax.random.key(0), 2)
-    leaves = jax.tree.leaves((x, model.energy_and_grad(x), model.basis.precision, jax.vmap(model.observe)(x)))
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("name", ["phi6", "graph"])
+def test_arrays_stay_single_precision(name, x64):
+    """Also where a library such as NetKet has switched JAX to double precision."""
+
+    @jax.jit
+    def everything(model, key):
+        x = model.sample_prior(key, 2)
+        modes = model.basis.to_modes(x)
+        recorded = jax.vmap(model.observe)(x)
+        prior = jax.vmap(model.log_prior)(x)
+        return x, modes, model.basis.from_modes(modes), model.energy_and_grad(x), model.basis.precision, recorded, prior
+
+    with jax.enable_x64(x64):
+        leaves = jax.tree.leaves(everything(MODELS[name], jax.random.key(0)))
     assert {leaf.dtype for leaf in leaves} == {jnp.dtype("float32")}
 
 
