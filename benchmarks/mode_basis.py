@@ -22,7 +22,7 @@ import numpy as np
 
 import lattices
 import quenchphys as qp
-from lattices.torus import Torus
+from lattices.torus import Torus, periodic
 from quenchphys.adaptation import combine_scale, read_scale, track
 from quenchphys.density import Density, configurations, evaluate, positions
 from quenchphys.levels import SoftLevels
@@ -56,7 +56,7 @@ def transforms() -> None:
             there_and_back = jax.jit(lambda x, lattice=lattice: lattice.from_modes(1.01 * lattice.to_modes(x)))
             cost[transform] = 1e9 * best_time(there_and_back, x) / x.size
         ratio = cost["fft"] / cost["matrix"]
-        chosen = lattices.torus.torus(shape).transform
+        chosen = periodic(shape).transform
         print(f"{shape!s:>14} {cost['matrix']:8.2f} {cost['fft']:8.2f} {ratio:11.2f}  {chosen}")
 
 

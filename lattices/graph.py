@@ -70,7 +70,7 @@ class Graph:
 jax.tree_util.register_dataclass(Graph, data_fields=["links", "eigenvalues", "modes"], meta_fields=["lowest_count"])
 
 
-def graph(source: Any) -> Graph:
+def from_links(source: Any) -> Graph:
     """The graph of a NetKet graph or of a sequence of links (site, site)."""
     links = _checked_links(source)
     sites = int(links.max()) + 1

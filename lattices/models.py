@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lattices.field import ScalarField
-from lattices.graph import Graph, graph
-from lattices.torus import Torus, torus
+from lattices.graph import Graph, from_links
+from lattices.torus import Torus, periodic
 
 
 def phi4(
@@ -26,7 +26,7 @@ def phi4(
 
     The lattice is L^dim, dim = 2 unless given, or any `shape`.
     """
-    lattice = torus(_checked_shape(L, dim, shape))
+    lattice = periodic(_checked_shape(L, dim, shape))
     return _field("phi4", lattice, mu2, {4: lam}, m0_sq, stiffness)
 
 
@@ -45,7 +45,7 @@ def phi6(
 
     The lattice is L^dim, dim = 2 unless given, or any `shape`.  A link costs (phi_{x+mu} - phi_x)^2, stiffness = 2.
     """
-    lattice = torus(_checked_shape(L, dim, shape))
+    lattice = periodic(_checked_shape(L, dim, shape))
     return _field("phi6", lattice, mu2, {4: lam, 6: eta}, m0_sq, stiffness)
 
 
@@ -58,7 +58,7 @@ def scalar_field(
     stiffness: float = 1.0,
 ) -> ScalarField:
     """Any even potential mu2/2 phi^2 + sum_n couplings[n] phi^n on a periodic lattice; a free field without couplings."""
-    lattice = torus(_checked_shape(None, None, shape))
+    lattice = periodic(_checked_shape(None, None, shape))
     return _field("scalar field", lattice, mu2, couplings or {}, m0_sq, stiffness)
 
 
@@ -74,7 +74,7 @@ def scalar_field_on_graph(
 
     The action has stiffness/2 (phi_x - phi_y)^2 for every link listed, twice for one that is listed twice.
     """
-    return _field("scalar field on a graph", graph(links), mu2, couplings or {}, m0_sq, stiffness)
+    return _field("scalar field on a graph", from_links(links), mu2, couplings or {}, m0_sq, stiffness)
 
 
 def _field(

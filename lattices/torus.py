@@ -89,7 +89,7 @@ class Torus:
 jax.tree_util.register_dataclass(Torus, data_fields=[], meta_fields=["shape", "transform"])
 
 
-def torus(shape: tuple[int, ...]) -> Torus:
+def periodic(shape: tuple[int, ...]) -> Torus:
     """The torus of `shape`, with the transform that is faster on this backend."""
     longest = LONGEST_MATRIX_AXIS.get(jax.default_backend(), LONGEST_MATRIX_AXIS_ELSEWHERE)
     return Torus(shape, "matrix" if max(shape) <= longest else "fft")
