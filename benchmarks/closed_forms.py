@@ -1,6 +1,6 @@
 """Does one ladder give the closed forms?  gaussian(100) over beta, and the barrier of spike_slab(D) over D.
 
-    python benchmarks/closed_forms.py [particles]
+python benchmarks/closed_forms.py [particles]
 """
 
 import sys
@@ -10,9 +10,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import observables
-import quenchphys as qp
-from observables.energy import deepest_valley
+import observables  # noqa: E402
+import quenchphys as qp  # noqa: E402
+from observables.energy import deepest_valley  # noqa: E402
 from scipy import stats
 
 
@@ -25,7 +25,9 @@ def gaussian(particles: int) -> None:
     exact = np.array([problem.log_z_at(b) for b in beta])
     capacity = 50 * (4 * beta / (1 + 4 * beta)) ** 2
     print(f"gaussian(100), one ladder of {particles} particles, {len(pool.replicas[0].level)} levels")
-    print(f"{'beta':>6} {'log Z':>9} {'error':>7} {'exact':>9} {'z':>6} {'C':>8} {'error':>7} {'exact':>8} {'z':>6} {'ess':>8}")
+    print(
+        f"{'beta':>6} {'log Z':>9} {'error':>7} {'exact':>9} {'z':>6} {'C':>8} {'error':>7} {'exact':>8} {'z':>6} {'ess':>8}"
+    )
     for b in range(len(beta)):
         at = found.isel(beta=b)
         z = (at.log_z - exact[b]) / at.log_z_err, (at.heat_capacity - capacity[b]) / at.heat_capacity_err
@@ -51,7 +53,9 @@ def exact_log_p(problem, energy: np.ndarray) -> np.ndarray:
 
 
 def spike_slab(particles: int) -> None:
-    print(f"\nspike_slab(D), one ladder of {particles} particles each; barrier of P(E) at beta = 1 and at equal heights")
+    print(
+        f"\nspike_slab(D), one ladder of {particles} particles each; barrier of P(E) at beta = 1 and at equal heights"
+    )
     print(f"{'D':>4} {'levels':>6} {'barrier':>8} {'error':>6} {'exact':>7} {'equal':>8} {'error':>6} {'exact':>7} "
           f"{'equal/D':>8} {'rms of log P - exact':>21}")  # fmt: skip
     for dim in (50, 100, 200):

@@ -13,10 +13,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import lattices
-import observables
-import quenchphys as qp
-from quenchphys.ladder import Ladder
+import lattices  # noqa: E402
+import observables  # noqa: E402
+import quenchphys as qp  # noqa: E402
+from quenchphys.ladder import Ladder  # noqa: E402
 
 
 def alone(ladder: Ladder, replica: int) -> Ladder:

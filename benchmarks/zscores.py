@@ -18,9 +18,9 @@ sys.path[:0] = [
     str(Path(__file__).resolve().parents[1] / "tests/observables"),
 ]
 
-import synthetic
+import synthetic  # noqa: E402
 
-import observables
+import observables  # noqa: E402
 
 PROBLEM = synthetic.Chi2()
 BETA = np.array([0.1, 1.0])
@@ -58,7 +58,7 @@ def main(count: int) -> None:
             scores: dict[str, list[float]] = {}
             for seed in range(count):
                 made = synthetic.ladder(
-                    PROBLEM, particles=300 if replicas == 1 else 50, replicas=replicas, seed=seed, **settings
+                    PROBLEM, particles=300 if replicas == 1 else 150, replicas=replicas, seed=seed, **settings
                 )
                 for name, z in zscores(made).items():
                     scores.setdefault(name, []).append(z)

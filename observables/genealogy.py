@@ -25,13 +25,13 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from observables.estimator import Bins, Columns, Estimate, Targets, along
-from observables.mixture import log_factor, rows_at_once
+from observables.mixture import log_factor
 from observables.replica import Replica
 from observables.wham import Likelihood
 
 Array = np.ndarray
 
-SHARE_BINS = 2000  # energies at which the shares p_l are evaluated, for c_k
+SHARE_BINS = 2000  # energies, at least, at which the shares p_l are evaluated
 SURVIVING_FAMILIES = 20  # the lag is shortened until this many families are left on average
 
 
@@ -105,21 +105,21 @@ class Volumes:
         self.replica = part.replica
         self.shape = (len(part.beta), 1 + part.mean.shape[1])
         sample = self.replica.energy[:: max(1, len(self.replica.energy) // 200_000)]
-        self.edges = np.unique(np.quantile(sample[np.isfinite(sample)], np.linspace(0, 1, SHARE_BINS + 1)))
+        self.edges = np.unique(
+            np.quantile(sample[np.isfinite(sample)], np.linspace(0, 1, max(SHARE_BINS, len(self.replica.level)) + 1))
+        )
         self.centres = np.concatenate([self.edges[:1], 0.5 * (self.edges[1:] + self.edges[:-1]), self.edges[-1:]])
-        self.rows = rows_at_once(len(self.replica.level))
-        slopes = self._slopes(parts)  # a: (1 + K, T * F), the prior draws first
+        slopes = self._slopes(parts)  # a: (K, T * F)
         if self.replica.self_consistent:
             likelihood = Likelihood(self.replica)
             hessian = likelihood.derivatives(np.zeros(likelihood.hats.shape[1]))[1]
-            at_levels = likelihood.hats @ np.linalg.lstsq(hessian, likelihood.hats.T @ slopes[1:], rcond=1e-12)[0]
-            self.response = np.concatenate([s[:, 1:] @ at_levels for s in self._shares()])
+            at_levels = likelihood.hats @ np.linalg.lstsq(hessian, likelihood.hats.T @ slopes, rcond=1e-12)[0]
+            self.response = np.zeros((len(self.centres), at_levels.shape[1]))
+            for rows, near, share in self.replica.mixture.shares(self.centres):
+                self.response[rows] = share @ at_levels[near]
         else:
-            self.later = (slopes[::-1].cumsum(axis=0)[::-1] - slopes).reshape(-1, *self.shape)
-
-    def _shares(self) -> Iterator[Array]:
-        for start in range(0, len(self.centres), self.rows):
-            yield self.replica.mixture.shares(self.centres[start : start + self.rows])
+            # c of the prior draws is the sum of all slopes, c of level k that of the levels after it
+            self.later = slopes[::-1].cumsum(axis=0)[::-1].reshape(-1, *self.shape)
 
     def _bin(self, energy: Array) -> Array:
         return np.searchsorted(self.edges, energy, side="right")
@@ -137,7 +137,10 @@ class Volumes:
             for samples, v in other:
                 into = one_hot(self._bin(energy[samples]), len(self.centres), None if ratio is None else ratio[samples])
                 histogram += into @ v.reshape(len(v), -1)
-        return sum(s.T @ histogram[self.rows * i : self.rows * i + len(s)] for i, s in enumerate(self._shares()))
+        slopes = np.zeros((len(replica.level), histogram.shape[1]))
+        for rows, near, share in replica.mixture.shares(self.centres):
+            slopes[near] += share.T @ histogram[rows]
+        return slopes
 
     def terms(self, p: int, samples: slice, weight: Array) -> Array | float:
         """The second term of psi, (n, T, F), at the prior draws (p = 0) or at level p - 1."""
@@ -155,28 +158,22 @@ def _families(part: Terms, volumes: Volumes, lag: int) -> Array:
     if replica.parent is None:
         raise ValueError("This ladder has no genealogy (variable `parent`), so one replica has no error estimate.")
     result = np.zeros((volumes.shape[0], volumes.shape[1], volumes.shape[1]))
-    ancestor = np.arange(replica.draws)  # at the beginning of this stretch, of every particle
-    before = ancestor  # at the beginning of the stretch before
-    size_before = size = replica.draws
-    a = np.zeros((size_before, *volumes.shape))
-    b, a_next = np.zeros_like(a), np.zeros_like(a)
+    # Sums by the ancestor at the beginning of a stretch; `before` is that ancestor's own, a stretch earlier.
+    ancestor = before = np.arange(replica.draws)
+    a = np.zeros((replica.draws, *volumes.shape))
+    b = np.zeros_like(a)
     for p, (samples, v) in enumerate(part):
         if p > 0:
-            parent = replica.parent[p - 1]
-            ancestor, before = ancestor[parent], before[parent]
+            ancestor = ancestor[replica.parent[p - 1]]
         if p > 0 and p % lag == 0:
-            result += _products(a, b)
-            before, size_before, a = ancestor, size, a_next
-            size = len(before)
-            ancestor = np.arange(size)
-            b, a_next = np.zeros((size_before, *volumes.shape)), np.zeros((size, *volumes.shape))
+            result += _products(a, _sum_by(before, len(a), b))
+            a, before, ancestor = b, ancestor, np.arange(len(ancestor))
+            b = np.zeros((len(ancestor), *volumes.shape))
         weight = np.exp(replica.log_share[samples] - np.log(len(v)))
         v = v + volumes.terms(p, samples, weight)
-        v = v - weight[:, None, None] * v.sum(axis=0)
-        flat = v.reshape(len(v), -1)
-        b += _sum_by(before, size_before, flat).reshape(b.shape)
-        a_next += _sum_by(ancestor, size, flat).reshape(a_next.shape)
-    return result + _products(a, b)
+        v -= weight[:, None, None] * v.sum(axis=0)
+        b += _sum_by(ancestor, len(b), v)
+    return result + _products(a, _sum_by(before, len(a), b))
 
 
 def _next_ratio(replica: Replica, p: int, samples: slice, weight: Array) -> Array:
@@ -192,7 +189,7 @@ def _next_ratio(replica: Replica, p: int, samples: slice, weight: Array) -> Arra
 
 
 def _sum_by(family: Array, count: int, values: Array) -> Array:
-    return one_hot(family, count) @ values
+    return (one_hot(family, count) @ values.reshape(len(values), -1)).reshape(count, *values.shape[1:])
 
 
 def one_hot(row: Array, count: int, value: Array | None = None) -> csc_array:

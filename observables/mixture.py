@@ -7,6 +7,7 @@ refined until the cubic is right to TABLE_TOLERANCE in the middle of every inter
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,13 +34,32 @@ class Mixture:
         """log f_l(U), shape (*energy.shape, K)."""
         return log_factor(self.level, self.softness, np.asarray(energy, float)[..., None])
 
-    def shares(self, energy: Array) -> Array:
-        """(n, 1 + K): the probability that a sample of energy U came from the prior draws, or from level l."""
+    def shares(self, energy: Array) -> Iterator[tuple[slice, slice, Array]]:
+        """(energies, levels, p): the probability that a sample of energy U came from level l, p_l = (n_l f_l/G_l)/D.
+
+        For ascending energies, stretch by stretch; the levels left out of a stretch have no share in it.
+        """
         with np.errstate(divide="ignore"):
-            log_prior = np.full((len(energy), 1), np.log(self.draws))
-        log_terms = np.concatenate([log_prior, self.log_scale + self.log_factors(energy)], axis=1)
-        terms = np.exp(log_terms - log_terms.max(axis=1, keepdims=True))
-        return terms / terms.sum(axis=1, keepdims=True)
+            log_prior = np.log(self.draws)
+        for start in range(0, len(energy), NODES_AT_ONCE):
+            rows = slice(start, min(start + NODES_AT_ONCE, len(energy)))
+            near = self._near(energy[rows])
+            log_terms = self.log_scale[near] + log_factor(self.level[near], self.softness, energy[rows, None])
+            top = np.maximum(log_terms.max(axis=1, keepdims=True, initial=-np.inf), log_prior)
+            terms = np.exp(log_terms - top)
+            yield rows, near, terms / (terms.sum(axis=1, keepdims=True) + np.exp(log_prior - top))
+
+    def _near(self, energy: Array) -> slice:
+        """The levels that matter between the first and the last of ascending energies."""
+        if self.softness is None or self.softness <= 0:
+            return slice(0, len(self.level))
+        with np.errstate(divide="ignore"):
+            log_prior = np.log(self.draws)
+        # Every term falls with U: it is largest at the first energy, and D is smallest at the last one.
+        first, last = self.log_scale + self.log_factors(energy[[0, -1]])
+        floor = np.logaddexp(log_prior, logsumexp(last)) - NEGLIGIBLE - np.log(len(first))
+        near = np.flatnonzero(first >= floor)
+        return slice(near[0], near[-1] + 1) if near.size else slice(0, 0)
 
     def exact(self, energy: Array) -> tuple[Array, Array]:
         """log D and its slope d log D / dU, term by term; terms that cannot matter are left out of each stretch."""
@@ -54,15 +74,10 @@ class Mixture:
     def _stretch(self, energy: Array) -> tuple[Array, Array]:
         with np.errstate(divide="ignore"):
             log_prior = np.log(self.draws)
-        first, last = self.log_scale + self.log_factors(energy[[0, -1]])
-        largest = np.maximum(first, last)  # log f is monotone in U: no term is larger in between
-        floor = -np.inf
-        if self.softness is not None and self.softness > 0:  # only then D falls monotonically: smallest at the last U
-            floor = np.logaddexp(log_prior, logsumexp(last)) - NEGLIGIBLE - np.log(len(first))
-        near = np.flatnonzero(largest >= floor)
+        near = self._near(energy)
         level, scale = self.level[near], self.log_scale[near]
         terms = scale + log_factor(level, self.softness, energy[:, None])
-        log_d = np.logaddexp(log_prior, logsumexp(terms, axis=1)) if near.size else np.full(energy.shape, log_prior)
+        log_d = np.logaddexp(log_prior, logsumexp(terms, axis=1)) if level.size else np.full(energy.shape, log_prior)
         with np.errstate(invalid="ignore", divide="ignore"):
             share = np.where(np.isfinite(terms), np.exp(terms - log_d[:, None]), 0.0)
         if self.softness is None:
@@ -115,11 +130,6 @@ class Mixture:
                 np.concatenate([left[wrong], middle[wrong]]),
                 np.concatenate([middle[wrong], right[wrong]]),
             )
-
-
-def rows_at_once(levels: int) -> int:
-    """Energies for which all levels are evaluated together: few enough for the memory, enough for the speed."""
-    return max(1, 2_000_000 // levels)
 
 
 def log_factor(level: Array, softness: float | None, energy: Array) -> Array:

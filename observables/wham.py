@@ -18,13 +18,12 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 from scipy.sparse import csr_array, diags_array
 
-from observables.mixture import rows_at_once
 from observables.replica import Replica
 
 Array = np.ndarray
 
 KNOTS = 200
-ENERGY_BINS = 3000
+ENERGY_BINS = 3000  # at least; twice as many as levels, so that a bin is narrow compared to the slack
 NEWTON_STEPS = 50
 CONVERGED = 1e-6  # largest change of any log G in a step
 
@@ -37,6 +36,11 @@ class Likelihood:
         self.hats = _hats(len(replica.level))  # (K, knots): log G = telescoped + hats @ correction
         self.energy, self.samples = _histogram(replica)
 
+    def knots_near(self, levels: slice) -> tuple[int, int]:
+        """The range of knots on which these levels depend."""
+        knots = self.hats[levels].indices
+        return (int(knots.min()), int(knots.max()) + 1) if knots.size else (0, 0)
+
     def derivatives(self, correction: Array) -> tuple[Array, Array]:
         """Gradient and Hessian: n_l - sum_i n_i w_i p_l, and sum_i n_i w_i (p_l delta_lm - p_l p_m), at the knots."""
         mixture = self.replica.mixture
@@ -44,13 +48,11 @@ class Likelihood:
         gradient = self.replica.shape[1] * np.asarray(self.hats.sum(axis=0)).ravel()
         hessian = np.zeros((len(correction), len(correction)))
         total = np.zeros(len(self.replica.level))
-        rows = rows_at_once(len(total))
-        for start in range(0, len(self.energy), rows):
-            samples = self.samples[start : start + rows]
-            share = mixture.shares(self.energy[start : start + rows])[:, 1:]
-            total += samples @ share
-            at_knots = (self.hats.T @ share.T).T
-            hessian -= at_knots.T @ (at_knots * samples[:, None])
+        for rows, near, share in mixture.shares(self.energy):
+            total[near] += self.samples[rows] @ share
+            some = slice(*self.knots_near(near))
+            at_knots = share @ self.hats[near, some].toarray()
+            hessian[some, some] -= at_knots.T @ (at_knots * self.samples[rows, None])
         gradient -= self.hats.T @ total
         hessian += (self.hats.T @ diags_array(total) @ self.hats).toarray()
         return gradient, hessian
@@ -63,7 +65,8 @@ def self_consistent_volumes(replica: Replica) -> Array:
     for _ in range(NEWTON_STEPS):
         gradient, hessian = likelihood.derivatives(correction)
         step = np.linalg.lstsq(hessian, -gradient, rcond=1e-12)[0]
-        step *= min(1.0, 1.0 / np.abs(step).max(initial=1e-300))  # no farther than a factor e at a time
+        # Newton's parabola holds where no volume moves by more than a factor e against its neighbours.
+        step *= min(1.0, 1.0 / np.abs(np.diff(step, prepend=0.0)).max())
         correction += step
         if np.abs(step).max() < CONVERGED:
             break
@@ -90,7 +93,8 @@ def _histogram(replica: Replica) -> tuple[Array, Array]:
     weight = np.exp(replica.log_share)
     live = np.flatnonzero(weight > 0)
     order = live[np.argsort(replica.energy[live], kind="stable")]
-    edges = np.unique(np.linspace(0, len(order), min(len(order), ENERGY_BINS) + 1).astype(int))
+    count = min(len(order), max(ENERGY_BINS, 2 * len(replica.level)))
+    edges = np.unique(np.linspace(0, len(order), count + 1).astype(int))
     total = np.add.reduceat(weight[order], edges[:-1])
     mean = np.add.reduceat(weight[order] * replica.energy[order], edges[:-1]) / total
     return mean, total

@@ -47,10 +47,14 @@ def test_slope_is_the_derivative():
     np.testing.assert_allclose(mixture.exact(energy)[1], difference, atol=1e-6)
 
 
-def test_shares_add_up_to_one_and_vanish_above_the_level():
+def test_shares_are_those_of_the_mixture():
     level = np.linspace(100, 5, 50)
-    mixture = Mixture(level, np.log(100) - 15 * np.log(level), 2.0, draws=1000)
-    shares = mixture.shares(np.array([4.0, 50.0, 120.0]))
-    np.testing.assert_allclose(shares.sum(axis=1), 1)
-    assert np.all(shares[1, 1:][level < 50] == 0)
-    assert shares[2, 0] == 1
+    mixture = Mixture(level, np.log(100) - 15 * np.log(level / 100), 2.0, draws=1000)
+    energy = np.concatenate([np.linspace(1, 99, 1500), [120.0]])
+    shares = np.zeros((len(energy), 50))
+    for rows, near, share in mixture.shares(energy):
+        shares[rows, near] = share
+    exact = np.exp(mixture.log_scale + mixture.log_factors(energy) - plain(mixture, energy)[:, None])
+    np.testing.assert_allclose(shares, exact, atol=1e-12)
+    assert shares[0].sum() > 0.99
+    assert shares[-1].sum() == 0

@@ -75,14 +75,14 @@ if sys.argv[2] == "after writing":
     os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
 else:
     import h5netcdf
-    flush = h5netcdf.File.close
     h5netcdf.File.close = lambda self: os.kill(os.getpid(), signal.SIGKILL)
 storage.save(ladder, sys.argv[1], overwrite=True)
 """
 
 
-@pytest.mark.parametrize("moment", ["while writing", "after writing"])
-@pytest.mark.parametrize("existed", [True, False])
+@pytest.mark.parametrize(
+    ("moment", "existed"), [("while writing", True), ("after writing", True), ("after writing", False)]
+)
 def test_a_killed_save_leaves_the_old_file_or_none(ladder, tmp_path, moment, existed):
     path = tmp_path / "ladder.nc"
     if existed:
