@@ -10,10 +10,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import observables  # noqa: E402
-import quenchphys as qp  # noqa: E402
-from observables.energy import deepest_valley  # noqa: E402
 from scipy import stats
+
+import observables
+import quenchphys as qp
+from observables.energy import deepest_valley
 
 
 def gaussian(particles: int) -> None:

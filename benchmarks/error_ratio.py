@@ -13,10 +13,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import lattices  # noqa: E402
-import observables  # noqa: E402
-import quenchphys as qp  # noqa: E402
-from quenchphys.ladder import Ladder  # noqa: E402
+import lattices
+import observables
+import quenchphys as qp
+from quenchphys.ladder import Ladder
 
 
 def alone(ladder: Ladder, replica: int) -> Ladder:
@@ -65,4 +65,5 @@ def main(particles: int, replicas: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*(int(a) for a in (sys.argv[1:] + ["200", "64"][len(sys.argv) - 1 :])[:2]))
+    given = [int(a) for a in sys.argv[1:3]]
+    main(*(given + [200, 64][len(given) :]))

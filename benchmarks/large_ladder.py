@@ -54,11 +54,12 @@ def memory() -> float:
 def main(levels: int, particles: int) -> None:
     ladder = make(levels, particles)
     print(f"{levels} levels of {particles} particles; the ladder itself: {memory():.2f} GB")
-    begin = time.perf_counter()
+    begin, busy_begin = time.perf_counter(), time.process_time()
     exact = np.log(POWER) + gammaln(POWER) - POWER * np.log(TOP)
 
     def done(what: str) -> None:
-        print(f"{time.perf_counter() - begin:6.1f} s  {memory():5.2f} GB  {what}", flush=True)
+        wall, busy = time.perf_counter() - begin, time.process_time() - busy_begin
+        print(f"{wall:6.1f} s ({busy:5.1f} s of computing)  {memory():5.2f} GB  {what}", flush=True)
 
     pool = observables.Pool(ladder)
     done("pool: self-consistent volumes, table of D, weights")
@@ -75,9 +76,5 @@ def main(levels: int, particles: int) -> None:
 
 
 if __name__ == "__main__":
-    main(
-        *(
-            int(a)
-            for a in ([*sys.argv[1:], "20000", "1000"][len(sys.argv) - 1 :] if len(sys.argv) < 3 else sys.argv[1:3])
-        )
-    )
+    given = [int(a) for a in sys.argv[1:3]]
+    main(*(given + [20_000, 1000][len(given) :]))

@@ -152,10 +152,8 @@ def _words_on_agreement(found: xr.Dataset) -> list[str]:
     if "log_z_quadrature" in found:
         shift = float((found["log_z_quadrature"] - found["log_z"]).mean())
         lines.append(f"Quadrature over the level volumes gives log Z {shift:+.3f} from this.")
-    shift = found["volume_shift"].values
-    lines.append(
-        f"Self-consistent volumes move log G of the last level by {shift.mean():+.3f} (WHAM minus telescoped)."
-    )
+    moved = float(found["volume_shift"].mean())
+    lines.append(f"Self-consistent volumes move log G of the last level by {moved:+.3f} (WHAM minus telescoped).")
     return lines
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ def energy_distribution(
     smooth, _, _ = local_fit(flat.centres, flat.enough(), window=2, degree=2)
     curve = Curve(flat.centres, apply(smooth, value)[0], beta)
     for name, function in curve.functions().items():
-        answer = flat.of(lambda log_p, f=function: f(normalised(log_p)))
+        answer = flat.of(partial(_after, normalised, function))
         result[name], result[name + "_err"] = (xr.Variable((), float(part[0])) for part in answer)
     if not result["barrier_equal_height"] > SIGNIFICANT * result["barrier_equal_height_err"]:
         for name in curve.functions():
@@ -77,6 +78,10 @@ def energy_distribution(
     for name, place in curve.places().items():
         result[name] = xr.Variable((), place if np.isfinite(result["barrier_equal_height"]) else np.nan)
     return flat.label(result)
+
+
+def _after(first: Function, then: Function, values: Array) -> Array:
+    return then(first(values))
 
 
 class FlatHistogram:

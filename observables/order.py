@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from observables.errors import Uncertain
+from observables.errors import Answer, Uncertain
 from observables.estimator import Columns, Targets, estimate
 from observables.histogram import bins_of, edges_for, weighted_values
 from observables.labels import dataset
@@ -26,7 +26,8 @@ def order_parameters(ladder: Source, beta: Any = 1.0, *, errors: str = "auto", *
         pool, targets, lambda replica, energy: Columns([energy, *(replica.observable(n) for n in pool.observables)])
     )
     uncertain = Uncertain(found, errors)
-    answers = {name: uncertain.of(lambda log_z, mean, i=i: mean[:, i]) for i, name in enumerate(names)}
+    means = uncertain.of(lambda log_z, mean: mean)
+    answers = {name: Answer(means.value[:, i], means.error[:, i]) for i, name in enumerate(names)}
     column = {name: i for i, name in enumerate(names)}
     if {"m2", "m4"} <= set(names):
         m2, m4 = column["m2"], column["m4"]

@@ -19,7 +19,7 @@ from observables.thermodynamics import thermodynamics
 
 COLOURS = ["#1f4e79", "#c0504d", "#4f8f5b", "#8064a2", "#d08b2c", "#5b9aa0"]
 
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "figure.figsize": (4.6, 3.2),
     "figure.dpi": 120,
     "savefig.dpi": 200,

@@ -40,7 +40,7 @@ class Replica:
     @property
     def shape(self) -> tuple[int, int]:
         """(K, N)"""
-        return self.particle_energy.shape  # type: ignore[return-value]
+        return self.particle_energy.shape
 
     @cached_property
     def mixture(self) -> Mixture:

@@ -10,13 +10,13 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import xarray as xr
 
 from quenchphys.ladder import Ladder, Outcome
 
-ENGINE = "h5netcdf"
+ENGINE: Literal["h5netcdf"] = "h5netcdf"
 GROUPS = ("levels", "particles", "prior", "configurations")
 FORMAT = "quenchphys ladder 1"
 
@@ -77,6 +77,8 @@ def load(path: str | os.PathLike[str]) -> Ladder:
     try:
         with xr.open_datatree(path, engine=ENGINE) as opened:
             tree = opened.load()
+    except PermissionError:
+        raise
     except Exception as cause:  # the reader's own exceptions are many, and say nothing about ladders
         raise ValueError(f"{path} is not a readable netCDF-4 file, so it holds no ladder.") from cause
     problem = _what_is_wrong(tree)
@@ -103,7 +105,7 @@ def _what_is_wrong(tree: xr.DataTree) -> str | None:
         except (TypeError, ValueError):
             return f"its attribute {name!r} is not JSON"
     level = "energy" if tree.attrs["method"] == "quench" else "beta"
-    expected = {
+    expected: dict[str, dict[str, tuple[str, ...]]] = {
         "levels": {level: ("replica", "level"), "log_volume": ("replica", "level")},
         "particles": dict.fromkeys(("energy", "log_weight", "parent"), ("replica", "level", "particle")),
         "prior": {"energy": ("replica", "draw")},
