@@ -73,6 +73,8 @@ def scalar_field_on_graph(
     """The same field on any lattice: a NetKet graph (`netket.graph.Triangular([6, 6])`, ...) or a list of links.
 
     The action has stiffness/2 (phi_x - phi_y)^2 for every link listed, twice for one that is listed twice.
+    NetKet switches JAX to double precision and sets a device mesh for the whole process when it is imported; the
+    environment variables NETKET_ENABLE_X64=0 and NETKET_SHARDING=0 keep it from doing so.
     """
     return _field("scalar field on a graph", from_links(links), mu2, couplings or {}, m0_sq, stiffness)
 

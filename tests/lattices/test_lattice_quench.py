@@ -15,17 +15,15 @@ def assert_within_three(name, value, error, exact, largest_error):
     assert abs(value - exact) < 3 * error
 
 
-def triangular_links(length):
-    """Neighbours to the right, below, and below right, periodic."""
-    site = np.arange(length**2).reshape(length, length)
-    shifts = [(0, 1), (1, 0), (1, 1)]
-    ends = [np.stack([site.ravel(), np.roll(site, shift, (0, 1)).ravel()], axis=1) for shift in shifts]
-    return np.concatenate(ends).tolist()
+def triangular():
+    import netket as nk
+
+    return lattices.scalar_field_on_graph(nk.graph.Triangular([5, 5]), mu2=3.0)
 
 
 FREE_FIELDS = {
     "2D": lambda: lattices.scalar_field((8, 8), mu2=0.3),
-    "triangular": lambda: lattices.scalar_field_on_graph(triangular_links(5), mu2=3.0),
+    "triangular": triangular,
 }
 
 
