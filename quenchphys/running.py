@@ -56,7 +56,21 @@ def run(
     schedule: np.ndarray | None,
     meter: Meter,
 ) -> Ladder:
-    """Run a ladder from the prior to its end."""
+    """Run a ladder from the prior to its end, in single precision whatever JAX is set to elsewhere."""
+    # NetKet, for one, switches JAX to double precision for the whole process when it is imported.
+    with jax.enable_x64(False):
+        return _run(problem, method, family, settings, stop, schedule, meter)
+
+
+def _run(
+    problem: Any,
+    method: str,
+    family: Family,
+    settings: Settings,
+    stop: StopRule,
+    schedule: np.ndarray | None,
+    meter: Meter,
+) -> Ladder:
     begun = time.monotonic()
     check(problem)
     argument = as_argument(problem)

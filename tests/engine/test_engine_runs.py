@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import jax
 import numpy as np
 
 import quenchphys as qp
@@ -34,6 +35,15 @@ def test_another_seed_softness_or_threshold_does_not_compile_again():
     program = devices.programs(plan, devices.mesh_for(2))
     assert program.descend._cache_size() == 1
     assert program.warm_up._cache_size() == 1
+
+
+def test_double_precision_elsewhere_changes_nothing():
+    """Importing NetKet switches JAX to double precision; the engine stays in single."""
+    plain = qp.quench(TARGET, **SMALL, seed=3)
+    with jax.enable_x64(True):
+        switched = qp.quench(TARGET, **SMALL, seed=3)
+    assert switched.particles.energy.dtype == np.float32
+    assert plain.levels.identical(switched.levels)
 
 
 def test_a_replica_does_not_depend_on_the_others():
