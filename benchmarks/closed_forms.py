@@ -62,7 +62,7 @@ def spike_slab(particles: int) -> None:
     for dim in (50, 100, 200):
         problem = qp.targets.spike_slab(dim)
         pool = observables.Pool(qp.quench(problem, particles=particles, replicas=1, seed=0))
-        found = observables.energy_distribution(pool)
+        found = observables.energy_distribution(pool, bins=400)
         fine = np.linspace(float(found.energy[0]), float(found.energy[-1]), 20001)
         curve = exact_log_p(problem, fine)
         tilts = np.linspace(-1, 1, 2001) * 60 / (fine[-1] - fine[0])

@@ -1,6 +1,6 @@
 """Does one ladder speak for its neighbours?  The ordered share of phi^6 at other mu2, reweighted and run there.
 
-    python benchmarks/reweighting.py [particles] [replicas]
+python benchmarks/reweighting.py [particles] [replicas]
 """
 
 import sys
@@ -10,9 +10,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import lattices  # noqa: E402
-import observables  # noqa: E402
-import quenchphys as qp  # noqa: E402
+import lattices
+import observables
+import quenchphys as qp
 
 HERE, THERE = 2.2957, (2.28, 2.31)
 
@@ -24,7 +24,9 @@ def share(ladder, mu2: float) -> tuple[float, float, float]:
 
 def main(particles: int, replicas: int) -> None:
     def run(mu2: float, seed: int):
-        return observables.Pool(qp.quench(lattices.phi6(L=8, mu2=mu2), particles=particles, replicas=replicas, seed=seed))
+        return observables.Pool(
+            qp.quench(lattices.phi6(L=8, mu2=mu2), particles=particles, replicas=replicas, seed=seed)
+        )
 
     centre = run(HERE, 0)
     print(f"phi^6 L=8, {replicas} replicas of {particles} particles; ordered share (q >= 1.25)")
@@ -35,10 +37,11 @@ def main(particles: int, replicas: int) -> None:
         (a, da, ess), (b, db, _) = share(centre, mu2), share(run(mu2, seed), mu2)
         z = (a - b) / np.hypot(da, db)
         print(f"{mu2:6.3f} {a:10.4f} {da:7.4f} {ess:8.0f} {b:10.4f} {db:7.4f} {z:6.2f}", flush=True)
-    try:
-        observables.phase_weights(centre, mu2=6.0)
-    except ValueError as refusal:
-        print(f"mu2 = 6: {refusal}")
+    for mu2 in (1.0, 1.8):
+        try:
+            print(f"mu2 = {mu2}: {share(centre, mu2)}")
+        except ValueError as refusal:
+            print(f"mu2 = {mu2}: {refusal}")
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
 def _alone(pool: Pool, beta: float) -> Array:
     values = []
     for one in pool.ladders:
-        alone = Pool(one) if len(pool.ladders) > 1 else pool
+        alone = Pool(one, pool.volumes) if len(pool.ladders) > 1 else pool
         values.append(estimate(alone, Targets.grid(alone, beta, {}), no_moments, check=False).log_z[:, 0])
     return np.concatenate(values)
 

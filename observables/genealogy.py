@@ -42,21 +42,12 @@ def covariance(found: Estimate, lag: int | None = None) -> Array:
     size = 1 + mean.shape[1]
     result = np.zeros((len(log_z), size, size))
     for block, log_bases in zip(found.pool.blocks, found.pool.log_base, strict=True):
-        groups = [list(along(found.targets, replica)) for replica in block]
-        for g, (some, _) in enumerate(groups[0]):
+        for group in zip(*(along(found.targets, replica) for replica in block), strict=True):
+            some = group[0][0]
             beta = np.array([found.targets.points[t]["beta"] for t in some])
             parts = [
-                Terms(
-                    found.targets,
-                    r,
-                    base,
-                    groups[i][g][1],
-                    found.moments(r, groups[i][g][1]),
-                    beta,
-                    log_total[some],
-                    mean[some],
-                )
-                for i, (r, base) in enumerate(zip(block, log_bases, strict=True))
+                Terms(found.targets, r, base, energy, found.moments(r, energy), beta, log_total[some], mean[some])
+                for r, base, (_, energy) in zip(block, log_bases, group, strict=True)
             ]
             for part in parts:
                 length = lag if lag is not None else choose_lag(part.replica)
@@ -66,7 +57,7 @@ def covariance(found: Estimate, lag: int | None = None) -> Array:
 
 @dataclass(frozen=True)
 class Terms:
-    """V = W y of the samples of one replica, level by level."""
+    """V = W y of the samples of one replica."""
 
     targets: Targets
     replica: Replica
@@ -77,21 +68,28 @@ class Terms:
     log_total: Array  # (T,)
     mean: Array  # (T, m)
 
-    def __iter__(self) -> Iterator[tuple[slice, Array]]:
-        """(samples, V (n, T, 1 + m)) of the prior draws, then of every level."""
-        count = self.replica.shape[1]
-        start, stop = 0, self.replica.draws
-        for _ in range(self.replica.shape[0] + 1):
-            part = slice(start, stop)
-            weight = np.exp(
-                self.log_base[part, None] + self.targets.log_t(self.energy[part, None], self.beta) - self.log_total
-            )
-            rows = self.values.rows(part)
-            v = np.empty((*weight.shape, 1 + rows.shape[1]))
-            v[..., 0] = weight
-            v[..., 1:] = weight[..., None] * (rows[:, None, :] - self.mean)
-            yield part, v
-            start, stop = stop, stop + count
+    def of(self, part: slice) -> Array:
+        """V (n, T, 1 + m) of some samples."""
+        log_t = self.targets.log_t(self.energy[part, None], self.beta)
+        weight = np.exp(self.log_base[part, None] + log_t - self.log_total)
+        rows = self.values.rows(part)
+        v = np.empty((*weight.shape, 1 + rows.shape[1]))
+        v[..., 0] = weight
+        np.multiply(weight[..., None], rows[:, None, :] - self.mean, out=v[..., 1:])
+        return v
+
+    def levels(self) -> Iterator[slice]:
+        """The samples that are prior draws, then those of every level."""
+        count, draws = self.replica.shape[1], self.replica.draws
+        yield slice(0, draws)
+        for k in range(self.replica.shape[0]):
+            yield slice(draws + k * count, draws + (k + 1) * count)
+
+    def chunks(self) -> Iterator[slice]:
+        """All samples, in pieces of limited size, whatever their level."""
+        rows = max(1, 2_000_000 // (len(self.beta) * (1 + self.mean.shape[1])))
+        for start in range(0, len(self.energy), rows):
+            yield slice(start, min(start + rows, len(self.energy)))
 
 
 class Volumes:
@@ -134,7 +132,8 @@ class Volumes:
                 with np.errstate(invalid="ignore"):
                     log_ratio = replica.mixture.log_density(energy) + other.log_base - other.replica.log_share
                 ratio = np.exp(np.nan_to_num(log_ratio, nan=-np.inf))
-            for samples, v in other:
+            for samples in other.chunks():
+                v = other.of(samples)
                 into = one_hot(self._bin(energy[samples]), len(self.centres), None if ratio is None else ratio[samples])
                 histogram += into @ v.reshape(len(v), -1)
         slopes = np.zeros((len(replica.level), histogram.shape[1]))
@@ -162,15 +161,16 @@ def _families(part: Terms, volumes: Volumes, lag: int) -> Array:
     ancestor = before = np.arange(replica.draws)
     a = np.zeros((replica.draws, *volumes.shape))
     b = np.zeros_like(a)
-    for p, (samples, v) in enumerate(part):
+    for p, samples in enumerate(part.levels()):
         if p > 0:
             ancestor = ancestor[replica.parent[p - 1]]
         if p > 0 and p % lag == 0:
             result += _products(a, _sum_by(before, len(a), b))
             a, before, ancestor = b, ancestor, np.arange(len(ancestor))
             b = np.zeros((len(ancestor), *volumes.shape))
+        v = part.of(samples)
         weight = np.exp(replica.log_share[samples] - np.log(len(v)))
-        v = v + volumes.terms(p, samples, weight)
+        v += volumes.terms(p, samples, weight)
         v -= weight[:, None, None] * v.sum(axis=0)
         b += _sum_by(ancestor, len(b), v)
     return result + _products(a, _sum_by(before, len(a), b))

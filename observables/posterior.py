@@ -34,7 +34,7 @@ def posterior(ladder: Source, draws: int = 1000, beta: float = 1.0, *, seed: int
     rng = np.random.default_rng(seed)
     chains = []
     for one in pool.ladders:
-        alone = Pool(one)
+        alone = Pool(one, pool.volumes) if len(pool.ladders) > 1 else pool
         for r, (block, bases) in enumerate(zip(alone.blocks, alone.log_base, strict=True)):
             log_w = bases[0] + targets.log_t(block[0].energy_at(target), beta)
             chains.append(_chain(one, r, block[0], log_w, int(draws), rng))
