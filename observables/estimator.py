@@ -24,7 +24,7 @@ from observables.replica import Replica
 
 Array = np.ndarray
 
-ESS_FLOOR = 50.0  # an answer resting on fewer effective samples is refused
+ESS_FLOOR = 100.0  # an answer resting on fewer effective samples is refused
 NEGLIGIBLE = 40.0  # a sample with exp(-40) of the largest weight changes nothing
 
 
