@@ -21,7 +21,7 @@ Array = jax.Array
 
 # Longest axis for which a matrix product per axis beats the FFT: measured on a CPU (benchmarks/mode_basis.py); on
 # accelerators, whose matrix units are faster relative to their FFT, a guess.
-LONGEST_MATRIX_AXIS = {"cpu": 64}
+LONGEST_MATRIX_AXIS = {"cpu": 48}
 LONGEST_MATRIX_AXIS_ELSEWHERE = 256
 
 AXIS_NAMES = ("x", "y", "z", "t")
