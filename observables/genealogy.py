@@ -32,6 +32,7 @@ from observables.wham import Likelihood
 Array = np.ndarray
 
 SHARE_BINS = 2000  # energies, at least, at which the shares p_l are evaluated
+NEGLIGIBLE = 60.0  # a sample with exp(-60) of all weight moves nothing
 SURVIVING_FAMILIES = 20  # the lag is shortened until this many families are left on average
 
 
@@ -70,12 +71,15 @@ class Terms:
 
     def of(self, part: slice) -> Array:
         """V (n, T, 1 + m) of some samples."""
-        log_t = self.targets.log_t(self.energy[part, None], self.beta)
-        weight = np.exp(self.log_base[part, None] + log_t - self.log_total)
-        rows = self.values.rows(part)
-        v = np.empty((*weight.shape, 1 + rows.shape[1]))
+        log_w = self.targets.log_t(self.energy[part, None], self.beta)
+        log_w += self.log_base[part, None] - self.log_total
+        shape = (*log_w.shape, 1 + self.mean.shape[1])
+        if log_w.max() < -NEGLIGIBLE:
+            return np.zeros(shape)
+        weight = np.exp(log_w)
+        v = np.empty(shape)
         v[..., 0] = weight
-        np.multiply(weight[..., None], rows[:, None, :] - self.mean, out=v[..., 1:])
+        np.multiply(weight[..., None], self.values.rows(part)[:, None, :] - self.mean, out=v[..., 1:])
         return v
 
     def levels(self) -> Iterator[slice]:
