@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import Mesh
 
 from quenchphys.accounting import Account
 from quenchphys.assembly import assemble
@@ -57,9 +58,10 @@ def run(
     meter: Meter,
 ) -> Ladder:
     """Run a ladder from the prior to its end, in single precision whatever JAX is set to elsewhere."""
-    # NetKet, for one, switches JAX to double precision for the whole process when it is imported.
-    with jax.enable_x64(False):
-        return _run(problem, method, family, settings, stop, schedule, meter)
+    # NetKet, for one, switches JAX to double precision and sets a mesh of its own for the whole process.
+    mesh = mesh_for(settings.replicas)
+    with jax.enable_x64(False), jax.set_mesh(mesh):
+        return _run(problem, method, family, settings, stop, schedule, meter, mesh)
 
 
 def _run(
@@ -70,6 +72,7 @@ def _run(
     stop: StopRule,
     schedule: np.ndarray | None,
     meter: Meter,
+    mesh: Mesh,
 ) -> Ladder:
     begun = time.monotonic()
     check(problem)
@@ -77,7 +80,7 @@ def _run(
     dimension = int(np.prod(shape_of(problem)))
     plan = plan_for(settings, dimension)
     rates = Rates(np.float32(settings.target_ess), np.float32(settings.resample_ess))
-    program = programs(plan, mesh_for(settings.replicas))
+    program = programs(plan, mesh)
     common, replica_key = jax.random.split(jax.random.key(settings.seed))
     # Folding in the number of a replica keeps its random numbers whatever the number of replicas.
     key = jax.vmap(lambda r: jax.random.fold_in(replica_key, r))(np.arange(settings.replicas))

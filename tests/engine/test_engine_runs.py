@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import subprocess
 import sys
 import time
 
-import jax
 import numpy as np
+import pytest
 
 import quenchphys as qp
 from quenchphys import devices, progress, running
@@ -37,13 +39,20 @@ def test_another_seed_softness_or_threshold_does_not_compile_again():
     assert program.warm_up._cache_size() == 1
 
 
-def test_double_precision_elsewhere_changes_nothing():
-    """Importing NetKet switches JAX to double precision; the engine stays in single."""
+def test_after_netket():
+    """Importing NetKet switches JAX to double precision and sets a mesh; the engine is not touched by either."""
+    code = """
+import netket, jax, quenchphys as qp
+assert jax.config.jax_enable_x64, "the premise of this test"
+ladder = qp.quench(qp.targets.gaussian(5), particles=50, replicas=2, stop=qp.LevelLimit(20), seed=3)
+print(ladder.particles.energy.dtype, ladder.levels.energy.values[0, 19])
+"""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("NETKET_")}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+    said = run.stdout.split()
     plain = qp.quench(TARGET, **SMALL, seed=3)
-    with jax.enable_x64(True):
-        switched = qp.quench(TARGET, **SMALL, seed=3)
-    assert switched.particles.energy.dtype == np.float32
-    assert plain.levels.identical(switched.levels)
+    assert said[0] == "float32"
+    assert float(said[1]) == pytest.approx(float(plain.levels.energy[0, 19]), rel=1e-5)
 
 
 def test_a_replica_does_not_depend_on_the_others():
@@ -134,8 +143,10 @@ def test_import_is_fast_and_without_netket():
     code = "import sys, quenchphys; print(any(m.startswith('netket') for m in sys.modules))"
     times = []
     for _ in range(3):
-        begin = time.monotonic()
+        begin = resource.getrusage(resource.RUSAGE_CHILDREN)
         said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-        times.append(time.monotonic() - begin)
+        end = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime)
         assert said.strip() == "False"
-    assert min(times) < 4.0  # a loaded machine; alone it takes about 1.3 s
+    # Processor time, which other work on the machine stretches less than it stretches the clock.
+    assert min(times) < 4.0

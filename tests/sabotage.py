@@ -1,0 +1,127 @@
+"""Do the tests notice?  Break one line of the engine at a time, in a copy, and see that its test fails.
+
+    python tests/sabotage.py            # all of them; takes a few minutes
+    python tests/sabotage.py metropolis # those whose name contains a word
+
+A row that says "NOT NOTICED" is a test that proves nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Break(NamedTuple):
+    name: str
+    file: str
+    line: str
+    broken: str
+    test: str
+
+
+BREAKS = [
+    Break(
+        "metropolis accepts everything",
+        "quenchphys/kernels/kernel.py",
+        "choose(log_u < log_accept, proposal, point)",
+        "choose(log_u < jnp.where(jnp.isfinite(log_accept), 0.0, log_accept), proposal, point)",
+        "tests/engine/test_engine_kernels.py -k keeps_the_density",
+    ),
+    Break(
+        "mala forgets the way back",
+        "quenchphys/kernels/mala.py",
+        "0.5 * jnp.sum((noise - back) * (noise + back), axis=-1)",
+        "0.0",
+        "tests/engine/test_engine_kernels.py -k mala",
+    ),
+    Break(
+        "hmc forgets the kinetic energy",
+        "quenchphys/kernels/hmc.py",
+        "density.log_change(point, proposal) + kinetic",
+        "density.log_change(point, proposal)",
+        "tests/engine/test_engine_kernels.py -k hmc",
+    ),
+    Break(
+        "barker forgets the sign probabilities",
+        "quenchphys/kernels/barker.py",
+        "density.log_change(point, proposal) + jnp.sum(back, axis=-1)",
+        "density.log_change(point, proposal)",
+        "tests/engine/test_engine_kernels.py -k barker",
+    ),
+    Break(
+        "branching does not split the weight",
+        "quenchphys/population.py",
+        "log_weight[parent] - jnp.log(copies[parent])",
+        "log_weight[parent]",
+        "tests/engine/test_engine_population.py -k branching",
+    ),
+    Break(
+        "branching draws donors evenly",
+        "quenchphys/population.py",
+        "jnp.cumsum(jnp.exp(log_weight))",
+        "jnp.cumsum(jnp.where(log_weight > -jnp.inf, 1.0, 0.0))",
+        "tests/engine/test_engine_population.py -k donors",
+    ),
+    Break(
+        "resampling ignores the weights",
+        "quenchphys/population.py",
+        "systematic(key, jnp.exp(log_weight), size)",
+        "systematic(key, jnp.full_like(log_weight, 1 / log_weight.size), size)",
+        "tests/engine/test_engine_population.py -k resampling",
+    ),
+    Break(
+        "weights are not carried",
+        "quenchphys/transition.py",
+        "normalise(log_weight + family.log_ratio(point.energy, parameter, target))",
+        "normalise(-jnp.log(float(plan.particles)) + family.log_ratio(point.energy, parameter, target))",
+        "tests/engine/test_engine_unbiased.py",
+    ),
+    Break(
+        "an untuned kernel reads its scale from the particles",
+        "quenchphys/transition.py",
+        "combine_scale(anisotropy, norm) if plan.kernel.step_size is None else prior_scale(problem, dimension)",
+        "combine_scale(anisotropy, norm)",
+        "tests/engine/test_engine_unbiased.py",
+    ),
+    Break(
+        "energies do not follow their particles when these are copied",
+        "quenchphys/transition.py",
+        "point = jax.tree.map(lambda a: a[parent], point)",
+        "point = point._replace(position=point.position[parent])",
+        "tests/engine/test_engine_runs.py -k configurations",
+    ),
+]
+
+
+def main() -> int:
+    word = sys.argv[1] if len(sys.argv) > 1 else ""
+    missed = 0
+    for one in BREAKS:
+        if word not in one.name:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "copy"
+            shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "out", "docs"))
+            path = copy / one.file
+            text = path.read_text()
+            if text.count(one.line) != 1:
+                print(f"{one.name:62s} its line stands {text.count(one.line)} times in {one.file}")
+                missed += 1
+                continue
+            path.write_text(text.replace(one.line, one.broken))
+            command = [sys.executable, "-m", "pytest", "-n", "0", "-x", *one.test.split()]
+            code = subprocess.run(command, cwd=copy, capture_output=True, check=False).returncode
+        missed += code != 1
+        print(f"{one.name:62s} {'noticed' if code == 1 else 'NOT NOTICED'}", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
