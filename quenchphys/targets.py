@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import jax
@@ -219,8 +220,7 @@ class Bimodal(_Target):
         # exp(z^2) erfc(-z) = exp(z^2) (2 - erfc(z)) with z = beta sqrt(v/2); everything is kept relative to exp(z^2).
         z = beta * np.sqrt(v / 2)
         tame = special.wofz(1j * z)  # exp(z^2) erfc(z)
-        u, weight = np.polynomial.legendre.leggauss(100)
-        u, weight = 20 * (u + 1), 20 * weight  # |B| from 0 to 40
+        u, weight = _nodes(40.0)  # of |B|
         tilt = -((u - b * v[..., None]) ** 2) / (2 * v[..., None])
         extra = np.exp(tilt + b * np.log1p(np.exp(-2 * u))) - np.exp(tilt)
         correction = 2 * np.sum(weight * extra, axis=-1) / np.sqrt(2 * np.pi * v)
@@ -261,6 +261,13 @@ def _log_integral(log_f: Any, low: float, high: float) -> float:
         counts = np.flatnonzero(values > top - 60)
         low, high = grid[max(counts[0] - 1, 0)], grid[min(counts[-1] + 1, points - 1)]
     return float(top + math.log(integrate.simpson(np.exp(values - top), x=grid)))
+
+
+@cache
+def _nodes(end: float) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss-Legendre nodes and weights on [0, end]."""
+    node, weight = np.polynomial.legendre.leggauss(100)
+    return 0.5 * end * (node + 1), 0.5 * end * weight
 
 
 def _dimension(dim: Any) -> int:
