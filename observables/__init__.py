@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from observables.balance import equal_weight
 from observables.diagnostics import diagnostics, report
 from observables.energy import density_of_states, energy_distribution
 from observables.order import distribution, order_parameters, phase_weights
@@ -19,6 +20,7 @@ __all__ = [
     "diagnostics",
     "distribution",
     "energy_distribution",
+    "equal_weight",
     "level_marginal",
     "order_parameters",
     "partition_function",

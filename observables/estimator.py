@@ -181,7 +181,7 @@ def estimate(pool: Pool, targets: Targets, moments: Moments, check: bool = True)
     share = (np.exp(log_z - logsumexp(log_z, axis=0)) * bottom).sum(axis=0)
     found = Estimate(pool, targets, moments, log_z, mean, ess, share)
     if check:
-        _refuse_unsupported(found)
+        refuse_unsupported(found)
     return found
 
 
@@ -209,7 +209,7 @@ def bottom_energy(replica: Replica) -> float:
     return float(energy[order][np.searchsorted(np.cumsum(weight), BOTTOM_FRACTION * weight.sum())])
 
 
-def _refuse_unsupported(found: Estimate) -> None:
+def refuse_unsupported(found: Estimate) -> None:
     for t, point in enumerate(found.targets.points):
         where = ", ".join(f"{name} = {value:g}" for name, value in point.items())
         if found.bottom_share[t] > BOTTOM_SHARE:

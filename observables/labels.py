@@ -27,15 +27,23 @@ LONG_NAMES = {
 }
 
 
-def dataset(uncertain: Uncertain, answers: Mapping[str, tuple[Any, Any]], extra: tuple[str, ...] = ()) -> xr.Dataset:
-    """Each answer as name and name_err on the grid of targets (and extra dimensions), with its effective samples."""
+def dataset(
+    uncertain: Uncertain,
+    answers: Mapping[str, tuple[Any, Any]],
+    extra: tuple[str, ...] = (),
+    drop: tuple[str, ...] = (),
+) -> xr.Dataset:
+    """Each answer as name and name_err on the grid of targets (and extra dimensions), with its effective samples.
+
+    `drop` names the coordinates that are answers themselves.
+    """
     targets = uncertain.found.targets
     variables: dict[str, xr.Variable] = {}
     for name, (value, error) in answers.items():
         variables[name] = targets.array(np.asarray(value), extra)
         variables[name + "_err"] = targets.array(np.asarray(error), extra)
     variables["ess"] = targets.array(uncertain.found.ess)
-    return label(xr.Dataset(variables, coords=targets.coords), uncertain)
+    return label(xr.Dataset(variables, coords={name: at for name, at in targets.coords.items() if name not in drop}), uncertain)
 
 
 def label(result: xr.Dataset, uncertain: Uncertain) -> xr.Dataset:

@@ -50,7 +50,7 @@ def phase_weights(
 ) -> xr.Dataset:
     """The share of the ordered phase, that is of `by` >= `cut`, and the log of its odds."""
     pool = Pool.of(ladder)
-    _check_recorded(pool, by)
+    check_recorded(pool, by)
     targets = Targets.grid(pool, beta, couplings)
     found = estimate(pool, targets, lambda replica, energy: Columns([(replica.observable(by) >= cut).astype(float)]))
     uncertain = Uncertain(found, errors)
@@ -67,7 +67,7 @@ def distribution(
 ) -> xr.Dataset:
     """The probability density of an observable and its free energy -log P, over bins (their number, or their edges)."""
     pool = Pool.of(ladder)
-    _check_recorded(pool, of)
+    check_recorded(pool, of)
     targets = Targets.grid(pool, beta, couplings)
     if targets.dims:
         raise ValueError(f"A distribution has one target: {targets.dims[0]} must be a single number.")
@@ -85,7 +85,7 @@ def distribution(
     return result.assign_coords({of: (of, 0.5 * (edges[1:] + edges[:-1]), {"long_name": of, "units": "1"})})
 
 
-def _check_recorded(pool: Pool, name: str) -> None:
+def check_recorded(pool: Pool, name: str) -> None:
     if name not in ("energy", *pool.observables):
         known = ", ".join(["energy", *pool.observables])
         raise ValueError(f"This ladder recorded no observable {name!r}; recorded are: {known}.")

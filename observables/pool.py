@@ -9,6 +9,7 @@ each at its own energy.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -82,12 +83,20 @@ class Pool:
 def _check_same_problem(ladders: Sequence[Ladder]) -> None:
     first = ladders[0]
     for other in ladders[1:]:
-        same = other.attrs.get("problem") == first.attrs.get("problem") and other.observables == first.observables
-        if not same or set(other.couplings) != set(first.couplings):
+        if _identity(other) != _identity(first):
             raise ValueError(
-                "Only ladders of the same problem, with the same observables and couplings, can be pooled, but "
-                f"{first.attrs.get('problem')!r} and {other.attrs.get('problem')!r} were given."
+                "Only ladders of the same problem, which differ in their couplings alone, can be pooled, but "
+                f"{first.attrs.get('problem')!r} and {other.attrs.get('problem')!r} with the parameters "
+                f"{first.attrs.get('parameters')} and {other.attrs.get('parameters')} were given."
             )
+
+
+def _identity(ladder: Ladder) -> tuple[Any, ...]:
+    """What pooled ladders have in common: the prior and the meaning of the couplings, not their values."""
+    parameters = json.loads(ladder.attrs.get("parameters", "{}"))
+    fixed = {name: value for name, value in parameters.items() if name not in (*ladder.couplings, "couplings")}
+    meaning = {name: (observable, factor) for name, (_, observable, factor) in ladder.couplings.items()}
+    return ladder.attrs.get("problem"), ladder.attrs.get("dimension"), fixed, ladder.observables, meaning
 
 
 def _deal(replicas: list[Replica]) -> list[list[Replica]]:
