@@ -190,9 +190,9 @@ class ScalarField:
 
     @property
     def stop(self) -> dict[str, float]:
-        """How deep a ladder must go: below the ordered phase if there may be one, else until the evidence is in."""
+        """How deep a ladder must go: below the ordered phase if there may be one, else until little of Z is left below."""
         energy = self.mean_field.stop_energy
-        return {"dlogz": -3.0} if energy is None else {"energy": energy}
+        return {"below": 1e-4} if energy is None else {"energy": energy}
 
     @property
     def softness(self) -> float:

@@ -26,12 +26,16 @@ Array = np.ndarray
 NEEDED = ("m2", "m4", "abs_m")
 
 
-def binder(ladder: Source, coupling: str = "mu2", beta: Any = 1.0, *, errors: str = "auto", **couplings: Any) -> xr.Dataset:
+def binder(
+    ladder: Source, coupling: str = "mu2", beta: Any = 1.0, *, errors: str = "auto", **couplings: Any
+) -> xr.Dataset:
     """Binder cumulant, its slope in `coupling`, and the fluctuations V <m^2> and V (<m^2> - <|m|>^2), over couplings."""
     pool = Pool.of(ladder)
     missing = [name for name in NEEDED if name not in pool.observables]
     if missing:
-        raise ValueError(f"The Binder cumulant needs the observables {', '.join(NEEDED)}; {missing[0]} was not recorded.")
+        raise ValueError(
+            f"The Binder cumulant needs the observables {', '.join(NEEDED)}; {missing[0]} was not recorded."
+        )
     if coupling not in pool.couplings:
         known = ", ".join(pool.couplings) or "none"
         raise ValueError(f"This ladder has no coupling {coupling!r}; its couplings are: {known}.")

@@ -10,7 +10,7 @@ from quenchphys.kernels import HMC, MALA, Barker
 from quenchphys.ladder import Ladder, Outcome
 from quenchphys.problem import Problem, SiteBasis
 from quenchphys.quenching import quench
-from quenchphys.stopping import LevelLimit, ReachedEnergy, RemainingEvidence, WallTime
+from quenchphys.stopping import EvidenceBelow, LevelLimit, ReachedEnergy, RemainingEvidence, WallTime
 from quenchphys.storage import load
 from quenchphys.tempering import temper
 
@@ -20,6 +20,7 @@ __all__ = [
     "HMC",
     "MALA",
     "Barker",
+    "EvidenceBelow",
     "Ladder",
     "LevelLimit",
     "Outcome",

@@ -1,12 +1,14 @@
 """The account of a growing ladder, kept on the host in float64: volumes, evidence so far, and who has ended, and why.
 
-The evidence above a level, Gamma(nu+1) Z = integral of G(E) exp(-E) dE, is summed by the trapezium rule down the ladder;
-the part above E_0 comes from the prior draws, each of which carries exp(-U) Gamma(nu+1, E_0 - U)/M there (the upper
-incomplete gamma function).  It only serves to decide when to stop; estimates use the whole record.
+The evidence above a level, the integral of G(E) exp(-beta E) dE = Gamma(nu+1) Z(beta) / beta^(nu+1), is summed by the
+trapezium rule down the ladder, at every beta the rules ask for; the part above E_0 comes from the prior draws, each of which
+carries exp(-beta U) Gamma(nu+1, beta (E_0 - U)) / (M beta^(nu+1)) there (the upper incomplete gamma function).  It only
+serves to decide when to stop; estimates use the whole record.
 """
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -27,15 +29,18 @@ class Account:
     """One entry for each replica; `after` is called once a level."""
 
     def __init__(self, family: Family, log_first: np.ndarray, prior_energy: np.ndarray, stop: StopRule, adaptive: bool):
-        self._family, self._stop, self._adaptive = family, stop, adaptive
+        self._stop, self._adaptive = stop, adaptive
+        self._softness = float(family.softness) if isinstance(family, SoftLevels) else math.nan
         self._begun = time.monotonic()
         self._prior_energy = prior_energy
         self._still = np.zeros(len(log_first), int)
-        self._log_integrand = np.full(len(log_first), -np.inf)
-        self._log_evidence = np.full(len(log_first), -np.inf)
+        self._betas = np.array(sorted(stop.betas()))
+        self._log_integrand = np.full((len(self._betas), len(log_first)), -np.inf)
+        self._log_integral = np.full((len(self._betas), len(log_first)), -np.inf)
         self.log_volume = log_first.astype(np.float64)
         self.parameter: np.ndarray = np.full(len(log_first), np.nan)
         self.levels = 0
+        self.remaining = math.inf  # how far the stop rule says the end is, for the replica farthest from it
         self.level_count = np.zeros(len(log_first), int)
         self.outcomes: list[Outcome | None] = [None] * len(log_first)
 
@@ -47,17 +52,26 @@ class Account:
     def after(self, rung: Rung) -> np.ndarray:
         """Take one level (host arrays) into account; returns log G of all replicas at it."""
         advanced = self._advance(rung)
-        lowest = np.min(np.where(rung.log_weight > -np.inf, rung.energy, np.inf), axis=1)
         elapsed = time.monotonic() - self._begun
+        self.remaining = 0.0
         for r in self.running:
             self.level_count[r] = self.levels + 1
-            place = Standing(
-                self.levels, self.parameter[r], lowest[r], self.log_volume[r], self._log_evidence[r], elapsed
-            )
             if not advanced[r] or self._still[r] >= FROZEN_LEVELS:
                 self.outcomes[r] = Outcome.FROZEN
-            else:
-                self.outcomes[r] = fired(self._stop, place)
+                continue
+            carries = rung.log_weight[r] > -np.inf
+            place = Standing(
+                self.levels,
+                self.parameter[r],
+                np.asarray(rung.energy[r, carries], np.float64),
+                np.asarray(rung.log_weight[r, carries], np.float64),
+                self.log_volume[r],
+                dict(zip(self._betas, self._log_integral[:, r], strict=True)),
+                self._softness,
+                elapsed,
+            )
+            self.outcomes[r] = fired(self._stop, place)
+            self.remaining = max(self.remaining, self._stop.remaining(place))
         self.levels += 1
         return self.log_volume.copy()
 
@@ -68,24 +82,26 @@ class Account:
         moved = (rung.acceptance >= FROZEN_ACCEPTANCE) & (rung.displacement >= FROZEN_DISPLACEMENT)
         self._still = np.where(moved, 0, self._still + 1)
         if self.levels == 0:
-            if isinstance(self._family, SoftLevels):
-                self._log_evidence = self._above(float(self._family.softness))
-                self._log_integrand = self.log_volume - self.parameter
+            if self._betas.size:
+                self._log_integral = self._above()
+                self._log_integrand = self.log_volume - self._betas[:, None] * self.parameter
             return np.isfinite(self.log_volume)
         self.log_volume = self.log_volume + rung.log_ratio
         alive = np.isfinite(self.log_volume)
-        if isinstance(self._family, SoftLevels):
-            integrand = self.log_volume - self.parameter
+        if self._betas.size:
+            integrand = self.log_volume - self._betas[:, None] * self.parameter
             with np.errstate(divide="ignore"):
                 strip = np.logaddexp(self._log_integrand, integrand) + np.log((before - self.parameter) / 2)
-            self._log_evidence = np.logaddexp(self._log_evidence, strip)
+            self._log_integral = np.logaddexp(self._log_integral, strip)
             self._log_integrand = integrand
         return alive & (self.parameter != before) if self._adaptive else alive
 
-    def _above(self, nu: float) -> np.ndarray:
-        """log of the integral of G(E) exp(-E) over E > E_0, from the prior draws."""
+    def _above(self) -> np.ndarray:
+        """log of the integral of G(E) exp(-beta E) over E > E_0, from the prior draws; (betas, replicas)."""
+        nu, beta = self._softness, self._betas[:, None, None]
         slack = np.maximum(self.parameter[:, None] - self._prior_energy, 0.0)
         with np.errstate(divide="ignore"):
-            log_tail = np.log(gammaincc(nu + 1, slack))
-        top = logsumexp(log_tail - self._prior_energy, axis=1)
-        return top + gammaln(nu + 1) - np.log(self._prior_energy.shape[1])
+            log_tail = np.log(gammaincc(nu + 1, beta * slack))
+        top = logsumexp(log_tail - beta * self._prior_energy, axis=2)
+        draws = self._prior_energy.shape[1]
+        return top + gammaln(nu + 1) - (nu + 1) * np.log(self._betas[:, None]) - np.log(draws)

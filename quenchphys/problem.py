@@ -48,7 +48,8 @@ class Problem(Protocol):
     observe(x)           dict of scalars of one configuration, recorded for every particle; default: none
     symmetries           tuple of isometries of one configuration that keep prior and energy, such as x -> -x
     basis                a `Basis`; default: the sites themselves, with the prior through `log_prior`
-    stop                 {"energy": E} or {"dlogz": d}: how deep a ladder must go; default {"dlogz": -3}
+    stop                 {"energy": E}, {"below": share of Z} or {"dlogz": d}: how deep a ladder must go; default
+                         {"dlogz": -3}
     softness             the softness nu the problem recommends; default 2
     couplings            {name: (value, observable, factor)}: U contains the term value * factor * observable
     phases               {name: (observable, low, high)}: the phase is low <= observable < high; a ladder that

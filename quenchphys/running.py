@@ -7,6 +7,8 @@ on how many levels a block has; replicas that ended are carried along until the 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -58,65 +60,58 @@ def run(
     meter: Meter,
 ) -> Ladder:
     """Run a ladder from the prior to its end, in single precision whatever JAX is set to elsewhere."""
-    # NetKet, for one, switches JAX to double precision and sets a mesh of its own for the whole process.
-    mesh = mesh_for(settings.replicas)
+    with contained(mesh := mesh_for(settings.replicas)):
+        begun = time.monotonic()
+        check(problem)
+        argument = as_argument(problem)
+        dimension = int(np.prod(shape_of(problem)))
+        plan = plan_for(settings, dimension)
+        rates = Rates(np.float32(settings.target_ess), np.float32(settings.resample_ess))
+        program = programs(plan, mesh)
+        common, replica_key = jax.random.split(jax.random.key(settings.seed))
+        # Folding in the number of a replica keeps its random numbers whatever the number of replicas.
+        key = jax.vmap(lambda r: jax.random.fold_in(replica_key, r))(np.arange(settings.replicas))
+        prior_key, start_key = jax.vmap(jax.random.split, out_axes=1)(key)
+
+        undefined, draws, seen = program.draw_prior(argument, prior_key)
+        prior = {"energy": np.asarray(draws.energy), **{name: np.asarray(value) for name, value in seen.items()}}
+        undefined = np.asarray(undefined)
+        check_energies(prior["energy"], undefined)
+        first = None if schedule is None else schedule[0]
+        state, log_first, parent = program.start(argument, family, start_key, common, draws, first)
+        del draws, seen
+        if settings.kernel.step_size is None:
+            state = program.warm_up(argument, family, state)
+
+        limit = LevelLimit(settings.max_levels if schedule is None else len(schedule))
+        account = Account(family, np.asarray(log_first), prior["energy"], stop | limit, adaptive=schedule is None)
+        record = Record()
+        album = Album(min(settings.configurations, max(1, CONFIGURATION_LIMIT // (4 * dimension * settings.replicas))))
+        try:
+            while account.running.size:
+                block = None if schedule is None else _rows(schedule, account.levels, plan.levels)
+                state, rungs = program.descend(argument, family, rates, state, block)
+                rungs = jax.tree.map(np.array, rungs)
+                if account.levels == 0:
+                    rungs.parent[0] = np.asarray(parent)
+                take_in(rungs, account, record, album)
+                meter.update(
+                    account.levels,
+                    float(account.parameter.mean()),
+                    float(rungs.acceptance[-1].mean()),
+                    float(account.log_volume.mean()),
+                    account.remaining,
+                )
+        finally:
+            meter.close()
+        return assemble(problem, method, family, settings, plan, account, record, album, prior, undefined, begun)
+
+
+@contextmanager
+def contained(mesh: Mesh) -> Iterator[None]:
+    """The engine's own precision and mesh: NetKet, for one, sets others for the whole process when it is imported."""
     with jax.enable_x64(False), jax.set_mesh(mesh):
-        return _run(problem, method, family, settings, stop, schedule, meter, mesh)
-
-
-def _run(
-    problem: Any,
-    method: str,
-    family: Family,
-    settings: Settings,
-    stop: StopRule,
-    schedule: np.ndarray | None,
-    meter: Meter,
-    mesh: Mesh,
-) -> Ladder:
-    begun = time.monotonic()
-    check(problem)
-    argument = as_argument(problem)
-    dimension = int(np.prod(shape_of(problem)))
-    plan = plan_for(settings, dimension)
-    rates = Rates(np.float32(settings.target_ess), np.float32(settings.resample_ess))
-    program = programs(plan, mesh)
-    common, replica_key = jax.random.split(jax.random.key(settings.seed))
-    # Folding in the number of a replica keeps its random numbers whatever the number of replicas.
-    key = jax.vmap(lambda r: jax.random.fold_in(replica_key, r))(np.arange(settings.replicas))
-    prior_key, start_key = jax.vmap(jax.random.split, out_axes=1)(key)
-
-    undefined, draws, seen = program.draw_prior(argument, prior_key)
-    prior = {"energy": np.asarray(draws.energy), **{name: np.asarray(value) for name, value in seen.items()}}
-    undefined = np.asarray(undefined)
-    check_energies(prior["energy"], undefined)
-    first = None if schedule is None else schedule[0]
-    state, log_first, parent = program.start(argument, family, start_key, common, draws, first)
-    del draws, seen
-    if settings.kernel.step_size is None:
-        state = program.warm_up(argument, family, state)
-
-    limit = LevelLimit(settings.max_levels if schedule is None else len(schedule))
-    account = Account(family, np.asarray(log_first), prior["energy"], stop | limit, adaptive=schedule is None)
-    record = Record()
-    album = Album(min(settings.configurations, max(1, CONFIGURATION_LIMIT // (4 * dimension * settings.replicas))))
-    try:
-        while account.running.size:
-            block = None if schedule is None else _rows(schedule, account.levels, plan.levels)
-            state, rungs = program.descend(argument, family, rates, state, block)
-            rungs = jax.tree.map(np.array, rungs)
-            if account.levels == 0:
-                rungs.parent[0] = np.asarray(parent)
-            take_in(rungs, account, record, album)
-            meter.update(
-                account.levels,
-                float(account.parameter.mean()),
-                float(rungs.acceptance[-1].mean()),
-                float(account.log_volume.mean()),
-            )
-    finally:
-        meter.close()
-    return assemble(problem, method, family, settings, plan, account, record, album, prior, undefined, begun)
+        yield
 
 
 def take_in(rungs: Rung, account: Account, record: Record, album: Album) -> None:

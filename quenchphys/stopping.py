@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+from scipy.special import gammainc, gammaln, logsumexp
+
 from quenchphys.ladder import Outcome
 
 
@@ -18,23 +21,35 @@ class Standing(NamedTuple):
 
     level: int
     parameter: float  # E_k, or beta_k of a tempered ladder
-    lowest: float  # lowest particle energy
+    energy: np.ndarray  # U of the particles that carry weight
+    log_weight: np.ndarray  # their log w, sum w = 1
     log_volume: float  # log G_k
-    log_evidence: float  # log of the integral of G(E) exp(-E) dE from the level up
+    log_integral: Mapping[float, float]  # {beta: log of the integral of G(E) exp(-beta E) dE from the level up}
+    softness: float
     elapsed: float  # seconds
 
 
 class StopRule:
-    """`fires` says whether the ladder may end; `outcome` what that end is called."""
+    """`remaining` says how far the end is, in units of its own: the ladder may end once it is not above zero.
+
+    `outcome` is what that end is called.
+    """
 
     outcome: Outcome
 
-    def fires(self, standing: Standing) -> bool:
+    def remaining(self, standing: Standing) -> float:
         raise NotImplementedError
 
     def problem(self) -> str | None:
         """Why the rule could never fire, or None."""
         raise NotImplementedError
+
+    def betas(self) -> frozenset[float]:
+        """Inverse temperatures at which the rule asks for the evidence."""
+        return frozenset()
+
+    def fires(self, standing: Standing) -> bool:
+        return self.remaining(standing) <= 0
 
     def __or__(self, other: StopRule) -> StopRule:
         return AnyOf((self, other))
@@ -50,11 +65,47 @@ class RemainingEvidence(StopRule):
     dlogz: float = -3.0
     outcome = Outcome.CONVERGED
 
-    def fires(self, standing: Standing) -> bool:
-        return standing.log_volume - standing.lowest < self.dlogz + standing.log_evidence
+    def remaining(self, standing: Standing) -> float:
+        return standing.log_volume - standing.energy.min() - self.dlogz - standing.log_integral[1.0]
+
+    def betas(self) -> frozenset[float]:
+        return frozenset({1.0})
 
     def problem(self) -> str | None:
         return None if math.isfinite(self.dlogz) else f"dlogz must be a finite number, {self.dlogz} was given"
+
+
+@dataclass(frozen=True)
+class EvidenceBelow(StopRule):
+    """Stop when the part of Z(beta) below the level is a small share of what lies above.
+
+    With exp(-beta U) = beta^(nu+1)/Gamma(nu+1) int (E - U)_+^nu exp(-beta E) dE, the part of Z(beta) from below E is
+
+        Z_below = E_pi[exp(-beta U) P(nu+1, beta (E - U))] = G(E) sum_j w_j exp(-beta U_j) P(nu+1, beta s_j) / s_j^nu
+
+    (s = E - U, P the regularised lower incomplete gamma function).  It is an estimate from the population, not a bound: a
+    phase that lies below the population is not in it.
+    """
+
+    share: float = 1e-3
+    beta: float = 1.0
+    outcome = Outcome.CONVERGED
+
+    def remaining(self, standing: Standing) -> float:
+        nu, slack = standing.softness, standing.parameter - standing.energy
+        with np.errstate(divide="ignore"):
+            log_part = np.log(gammainc(nu + 1, self.beta * slack)) - nu * np.log(slack) - self.beta * standing.energy
+        below = standing.log_volume + logsumexp(standing.log_weight + log_part)
+        above = standing.log_integral[self.beta] + (nu + 1) * math.log(self.beta) - gammaln(nu + 1)
+        return float(below - above - math.log(self.share))
+
+    def betas(self) -> frozenset[float]:
+        return frozenset({self.beta})
+
+    def problem(self) -> str | None:
+        if not 0 < self.share < 1:
+            return f"the share must lie between 0 and 1, {self.share} was given"
+        return None if 0 < self.beta < math.inf else f"beta must be positive and finite, {self.beta} was given"
 
 
 @dataclass(frozen=True)
@@ -64,8 +115,8 @@ class ReachedEnergy(StopRule):
     energy: float
     outcome = Outcome.REACHED_ENERGY
 
-    def fires(self, standing: Standing) -> bool:
-        return standing.parameter <= self.energy
+    def remaining(self, standing: Standing) -> float:
+        return standing.parameter - self.energy
 
     def problem(self) -> str | None:
         return None if math.isfinite(self.energy) else f"the energy must be a finite number, {self.energy} was given"
@@ -78,8 +129,8 @@ class ReachedBeta(StopRule):
     beta: float
     outcome = Outcome.REACHED_BETA
 
-    def fires(self, standing: Standing) -> bool:
-        return standing.parameter >= self.beta
+    def remaining(self, standing: Standing) -> float:
+        return self.beta - standing.parameter
 
     def problem(self) -> str | None:
         return None if math.isfinite(self.beta) else f"beta must be finite, {self.beta} was given"
@@ -92,8 +143,8 @@ class LevelLimit(StopRule):
     levels: int
     outcome = Outcome.LEVEL_LIMIT
 
-    def fires(self, standing: Standing) -> bool:
-        return standing.level + 1 >= self.levels
+    def remaining(self, standing: Standing) -> float:
+        return self.levels - standing.level - 1
 
     def problem(self) -> str | None:
         possible = math.isfinite(self.levels) and self.levels >= 1
@@ -107,22 +158,40 @@ class WallTime(StopRule):
     seconds: float
     outcome = Outcome.TIME_LIMIT
 
-    def fires(self, standing: Standing) -> bool:
-        return standing.elapsed >= self.seconds
+    def remaining(self, standing: Standing) -> float:
+        return self.seconds - standing.elapsed
 
     def problem(self) -> str | None:
         possible = math.isfinite(self.seconds) and self.seconds > 0
         return None if possible else f"the time must be positive and finite, {self.seconds} was given"
 
 
+class Asked(StopRule):
+    """Stop at the next level once `ask` was called, as by a signal."""
+
+    outcome = Outcome.INTERRUPTED
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    def ask(self) -> None:
+        self._asked = True
+
+    def remaining(self, standing: Standing) -> float:
+        return 0.0 if self._asked else math.inf
+
+    def problem(self) -> str | None:
+        return None
+
+
 @dataclass(frozen=True)
-class AnyOf(StopRule):
-    """Stop when the first of several rules fires."""
+class Several(StopRule):
+    """Rules put together."""
 
     rules: tuple[StopRule, ...]
 
-    def fires(self, standing: Standing) -> bool:
-        return any(rule.fires(standing) for rule in self.rules)
+    def betas(self) -> frozenset[float]:
+        return frozenset().union(*(rule.betas() for rule in self.rules))
 
     def problem(self) -> str | None:
         # One impossible rule is a mistake even beside one that can fire.
@@ -130,23 +199,28 @@ class AnyOf(StopRule):
 
 
 @dataclass(frozen=True)
-class AllOf(StopRule):
+class AnyOf(Several):
+    """Stop when the first of several rules fires."""
+
+    def remaining(self, standing: Standing) -> float:
+        """What the first rule, the one meant to end the ladder, says; zero once any fires."""
+        return 0.0 if any(rule.fires(standing) for rule in self.rules) else self.rules[0].remaining(standing)
+
+
+@dataclass(frozen=True)
+class AllOf(Several):
     """Stop when all of several rules fire at the same level."""
 
-    rules: tuple[StopRule, ...]
-
-    def fires(self, standing: Standing) -> bool:
-        return all(rule.fires(standing) for rule in self.rules)
-
-    def problem(self) -> str | None:
-        return next((said for rule in self.rules if (said := rule.problem())), None)
+    def remaining(self, standing: Standing) -> float:
+        """What the first rule that does not fire says."""
+        return next((rest for rule in self.rules if not (rest := rule.remaining(standing)) <= 0), 0.0)
 
 
 def fired(rule: StopRule, standing: Standing) -> Outcome | None:
     """The outcome of the rule that ends the ladder here, the most trustworthy where several fire, or None."""
     if not rule.fires(standing):
         return None
-    if isinstance(rule, AnyOf | AllOf):
+    if isinstance(rule, Several):
         outcomes = [said for part in rule.rules if (said := fired(part, standing)) is not None]
         return next((said for said in outcomes if said.trusted), outcomes[0])
     return rule.outcome
@@ -154,23 +228,27 @@ def fired(rule: StopRule, standing: Standing) -> Outcome | None:
 
 def without_energy(rule: StopRule) -> StopRule:
     """Refuse rules that ask for an energy level, which a tempered ladder does not have."""
-    for part in rule.rules if isinstance(rule, AnyOf | AllOf) else (rule,):
-        if isinstance(part, RemainingEvidence | ReachedEnergy):
+    for part in rule.rules if isinstance(rule, Several) else (rule,):
+        if isinstance(part, RemainingEvidence | EvidenceBelow | ReachedEnergy):
             raise ValueError(
                 f"a tempered ladder has no energy levels: it may stop at LevelLimit or WallTime, not {part!r}"
             )
-        if isinstance(part, AnyOf | AllOf):
+        if isinstance(part, Several):
             without_energy(part)
     return rule
 
 
 def suggested(stop: Mapping[str, float] | None) -> StopRule:
-    """The rule a problem suggests as plain data: {"energy": E} or {"dlogz": d}; without one, dlogz = -3."""
+    """The rule a problem suggests as plain data: {"energy": E}, {"below": share} or {"dlogz": d}; else dlogz = -3."""
     if stop is None:
         return RemainingEvidence()
     match dict(stop):
         case {"energy": energy, **rest} if not rest:
             return ReachedEnergy(float(energy))
+        case {"below": share, **rest} if not rest:
+            return EvidenceBelow(float(share))
         case {"dlogz": dlogz, **rest} if not rest:
             return RemainingEvidence(float(dlogz))
-    raise ValueError(f'the stop of a problem is {{"energy": E}} or {{"dlogz": d}}, but this one gives {dict(stop)!r}')
+    raise ValueError(
+        f'the stop of a problem is {{"energy": E}}, {{"below": share}} or {{"dlogz": d}}, but this one gives {dict(stop)!r}'
+    )

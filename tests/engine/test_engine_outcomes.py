@@ -6,10 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from exact_draws import draw_level
+from scipy import integrate, special, stats
 
 import quenchphys as qp
 from quenchphys import Outcome
-from quenchphys.stopping import Standing, fired
+from quenchphys.stopping import Asked, Standing, fired
 
 TARGET = qp.targets.gaussian(8)
 SMALL = {"particles": 64, "replicas": 2}
@@ -83,7 +85,16 @@ def test_reached_energy_is_the_first_level_below_it():
 
 
 def test_rules_combine():
-    place = Standing(level=9, parameter=4.0, lowest=1.0, log_volume=-5.0, log_evidence=-2.0, elapsed=3.0)
+    place = Standing(
+        level=9,
+        parameter=4.0,
+        energy=np.array([1.0, 2.0]),
+        log_weight=np.log([0.5, 0.5]),
+        log_volume=-5.0,
+        log_integral={1.0: -2.0},
+        softness=2.0,
+        elapsed=3.0,
+    )
     deep, shallow = qp.ReachedEnergy(5.0), qp.ReachedEnergy(3.0)
     assert fired(deep | qp.LevelLimit(10), place) is Outcome.REACHED_ENERGY
     assert fired(shallow | qp.LevelLimit(10), place) is Outcome.LEVEL_LIMIT
@@ -92,6 +103,41 @@ def test_rules_combine():
     assert fired(qp.WallTime(2.0), place) is Outcome.TIME_LIMIT
     assert fired(qp.RemainingEvidence(-3.0), place) is Outcome.CONVERGED
     assert fired(qp.RemainingEvidence(-5.0), place) is None
+
+
+@pytest.mark.parametrize("beta", [0.7, 1.0, 1.6])
+def test_the_evidence_below_a_level_is_that_of_quadrature(beta):
+    """At an exactly sampled level, Z_below / Z_above by the rule against integrals over s = |x|^2."""
+    target, level, nu = qp.targets.gaussian(10), 8.0, 5.0
+    s = np.linspace(0, 200, 400_001)
+    u = np.asarray(target.radial_energy(s, np))
+    chi2 = stats.chi2.pdf(s, target.dim)
+    slack = np.maximum(level - u, 0.0)
+    z = integrate.trapezoid(chi2 * np.exp(-beta * u), s)
+    below = integrate.trapezoid(chi2 * np.exp(-beta * u) * special.gammainc(nu + 1, beta * slack), s)
+    integral = np.log(z - below) + special.gammaln(nu + 1) - (nu + 1) * np.log(beta)
+
+    def log_factor(energy):
+        return nu * np.log(np.maximum(level - energy, 0.0))
+
+    x = draw_level(target, log_factor, 20_000, np.random.default_rng(1))
+    energy = np.asarray(target.radial_energy((x**2).sum(axis=1), np))
+    equal = np.full(len(x), -np.log(len(x)))
+    place = Standing(3, level, energy, equal, target.log_volume(level, nu), {beta: integral}, nu, 1.0)
+    measured = qp.EvidenceBelow(share=0.1, beta=beta).remaining(place) + np.log(0.1)
+    terms = np.exp(-beta * energy) * special.gammainc(nu + 1, beta * (level - energy)) / (level - energy) ** nu
+    error = terms.std() / terms.mean() / np.sqrt(len(x))
+    assert error < 0.05
+    assert abs(measured - np.log(below / (z - below))) < 4 * error
+
+
+def test_a_ladder_asked_to_stop_says_so():
+    rule = Asked()
+    rule.ask()
+    ladder = qp.quench(TARGET, **SMALL, stop=qp.ReachedEnergy(5.0) | rule)
+    assert ladder.outcome is Outcome.INTERRUPTED
+    assert not ladder.outcome.trusted
+    assert "interrupted" in ladder.report()
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_stopping_energy_can_be_reached_and_is_deep(L, dim, mu2):
 )
 def test_without_a_first_order_transition_the_evidence_decides(model):
     assert model.phases == {}
-    assert "dlogz" in model.stop
+    assert "below" in model.stop
 
 
 def test_softness_grows_with_the_volume():
