@@ -6,9 +6,12 @@ import importlib
 from typing import Any
 
 from observables.balance import equal_weight
+from observables.critical import binder
 from observables.diagnostics import diagnostics, report
 from observables.energy import density_of_states, energy_distribution
+from observables.heights import equal_height
 from observables.order import distribution, order_parameters, phase_weights
+from observables.phases import phase_averages
 from observables.pool import Pool
 from observables.posterior import posterior
 from observables.quadrature import level_marginal, quadrature
@@ -16,14 +19,17 @@ from observables.thermodynamics import partition_function, thermodynamics
 
 __all__ = [
     "Pool",
+    "binder",
     "density_of_states",
     "diagnostics",
     "distribution",
     "energy_distribution",
+    "equal_height",
     "equal_weight",
     "level_marginal",
     "order_parameters",
     "partition_function",
+    "phase_averages",
     "phase_weights",
     "plot",
     "posterior",

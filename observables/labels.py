@@ -43,7 +43,9 @@ def dataset(
         variables[name] = targets.array(np.asarray(value), extra)
         variables[name + "_err"] = targets.array(np.asarray(error), extra)
     variables["ess"] = targets.array(uncertain.found.ess)
-    return label(xr.Dataset(variables, coords={name: at for name, at in targets.coords.items() if name not in drop}), uncertain)
+    return label(
+        xr.Dataset(variables, coords={name: at for name, at in targets.coords.items() if name not in drop}), uncertain
+    )
 
 
 def label(result: xr.Dataset, uncertain: Uncertain) -> xr.Dataset:

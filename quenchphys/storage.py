@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,20 +44,33 @@ LONG_NAMES = {
 
 
 def save(ladder: Ladder | xr.DataTree, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-    """Write a ladder to `path`: to a temporary file beside it first, which then takes its name in one step."""
+    """Write a ladder to `path`, all or nothing; an existing file stays unless `overwrite` is set."""
+    tree = ladder.tree if isinstance(ladder, Ladder) else ladder
+    return write_whole(path, lambda part: _described(tree).to_netcdf(part, engine=ENGINE), overwrite=overwrite)
+
+
+def check_writable(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+    """Refuse a path that could not be written, before any work is done for it."""
     path = Path(path)
     if path.is_dir():
-        raise IsADirectoryError(f"A ladder is saved as one file, but {path} is a directory.")
+        raise IsADirectoryError(f"The output is one file, but {path} is a directory.")
     if path.exists() and not overwrite:
-        raise FileExistsError(f"{path} exists already; pass overwrite=True to replace it.")
+        raise FileExistsError(f"{path} exists already; ask to overwrite it (overwrite=True, --overwrite) to replace it.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path} cannot be written, because the directory {path.parent} does not exist.")
-    tree = _described(ladder.tree if isinstance(ladder, Ladder) else ladder)
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"{path} cannot be written, because the directory {path.parent} is read-only.")
+    return path
+
+
+def write_whole(path: str | os.PathLike[str], write: Callable[[Path], Any], *, overwrite: bool = False) -> Path:
+    """Let `write` make a temporary file beside `path`, which then takes its name in one step."""
+    path = check_writable(path, overwrite=overwrite)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     os.close(handle)
     part = Path(name)
     try:
-        tree.to_netcdf(part, engine=ENGINE)
+        write(part)
         part.chmod(0o666 & ~_umask())
         _flush(part)
         if overwrite:
@@ -158,6 +172,6 @@ def _name_once(part: Path, path: Path) -> None:
     try:
         os.link(part, path)
     except FileExistsError:
-        raise FileExistsError(f"{path} exists already; pass overwrite=True to replace it.") from None
+        raise FileExistsError(f"{path} exists already; another program has just written it.") from None
     except OSError:  # a file system without hard links
         part.replace(path)

@@ -1,0 +1,90 @@
+"""Which models does a study run over?  One model with one coupling left open."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import lattices
+
+NAMED: dict[str, Callable[..., Any]] = {"phi6": lattices.phi6, "phi4": lattices.phi4}
+GEOMETRY = ("L", "dim", "shape")
+
+Model = str | Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Family:
+    """All models that differ in the coupling alone."""
+
+    name: str
+    build: Callable[..., Any]
+    coupling: str
+    fixed: Mapping[str, Any]
+
+    def at(self, value: float) -> Any:
+        """The model at this value of the open coupling."""
+        return self.build(**self.fixed, **{self.coupling: float(value)})
+
+    def request(self) -> dict[str, Any]:
+        """What is written down to know the family again."""
+        return {"model": self.name, "coupling": self.coupling, "fixed": _plain(self.fixed)}
+
+
+def family(
+    model: Model,
+    coupling: str,
+    couplings: Mapping[str, float],
+    L: int | None = None,
+    shape: Sequence[int] | None = None,
+) -> Family:
+    """A family from a name ("phi6", "phi4") or from any function that takes its couplings by name."""
+    if isinstance(model, str):
+        if model not in NAMED:
+            raise ValueError(f"There is no model {model!r}; there are {', '.join(sorted(NAMED))}, or give a function.")
+        name, build = model, NAMED[model]
+    elif callable(model):
+        name, build = getattr(model, "__name__", type(model).__name__), model
+    else:
+        raise TypeError(f"model must be a name such as 'phi6' or a function that builds a model; {model!r} was given.")
+    fixed = dict(couplings) | {k: v for k, v in (("L", L), ("shape", shape)) if v is not None}
+    _check_names(name, build, coupling, fixed)
+    return Family(name, build, coupling, fixed)
+
+
+def _check_names(name: str, build: Callable[..., Any], coupling: str, fixed: Mapping[str, Any]) -> None:
+    parameters = inspect.signature(build).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return
+    known = [p for p in parameters if p not in GEOMETRY]
+    for given in (coupling, *fixed):
+        if given not in parameters:
+            raise ValueError(f"{name} has no coupling {given!r}; its couplings are {', '.join(known)}.")
+    if coupling in fixed:
+        raise ValueError(
+            f"{coupling} is the coupling to be found, so it cannot be given ({fixed[coupling]!r}) as well."
+        )
+    for needed, parameter in parameters.items():
+        if parameter.default is parameter.empty and needed != coupling and needed not in fixed:
+            raise ValueError(f"{name} needs a value of {needed}, because {coupling} is the coupling to be found.")
+
+
+def check_bracket(bracket: Any, coupling: str) -> tuple[float, float]:
+    """Two different finite numbers in increasing order."""
+    try:
+        low, high = (float(end) for end in bracket)
+    except (TypeError, ValueError):
+        raise ValueError(f"bracket must be two values of {coupling}, such as (2.27, 2.30); got {bracket!r}.") from None
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ValueError(f"bracket must be two finite values of {coupling}; got {bracket!r}.")
+    if low >= high:
+        how = "equal" if low == high else "reversed"
+        raise ValueError(f"The ends of the bracket are {how}: got {low:g} and {high:g}, the lower one must come first.")
+    return low, high
+
+
+def _plain(fixed: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: list(v) if isinstance(v, Sequence) and not isinstance(v, str) else v for k, v in sorted(fixed.items())}
