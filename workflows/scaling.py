@@ -165,7 +165,7 @@ def _fit_coexistence(result: xr.Dataset, coupling: str) -> None:
         # barrier = 2 sigma L^(d-1) + a constant: per area, a straight line in the inverse area of a wall.
         area = (result["barrier"] / result["interface_tension"]).values
         known = np.isfinite(result["barrier"].values)
-        if known.sum() >= FEWEST_SIZES:
+        if len(np.unique(area[known].round(6))) >= FEWEST_SIZES:
             design = np.stack([area, np.ones(len(area))], axis=1)
             barrier, error = (np.nan_to_num(result[name].values, nan=1.0) for name in ("barrier", "barrier_err"))
             add_fit(result, "interface_tension_infinite", least_squares(design, barrier, error, known), 0, sizes)

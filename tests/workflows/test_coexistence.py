@@ -1,0 +1,159 @@
+"""A coexistence point from pilots and production: right, kept, taken up again, refused where it must be."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from mean_field_model import CUT, averages, coexistence_mu2, one_site
+
+import workflows
+from workflows.effort import Effort
+
+L, BRACKET = 4, (0.5, 1.5)
+SMALL = {"model": one_site, "particles": 64, "replicas": 4, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    out = tmp_path_factory.mktemp("coexistence") / "run.nc"
+    return out, workflows.coexistence(L, BRACKET, out=out, **SMALL)
+
+
+def test_the_coupling_of_equal_weight_is_that_of_quadrature():
+    roots = [workflows.coexistence(L, BRACKET, **SMALL | {"seed": seed}) for seed in range(100, 800, 100)]
+    z = [(float(found.mu2) - coexistence_mu2(L)) / float(found.mu2_err) for found in roots]
+    # Errors from four replicas follow Student's t with three degrees of freedom, of variance 3.
+    assert abs(np.mean(z)) < 3 * np.sqrt(3 / len(z))
+    assert np.mean([abs(float(found.mu2) - coexistence_mu2(L)) for found in roots]) < 0.02
+
+
+def test_both_phases_are_described(kept):
+    _, found = kept
+    problem = one_site(L, float(found.mu2))
+    share, _ = averages(problem, lambda x: (x**2 >= CUT).astype(float))
+    q_ordered = averages(problem, lambda x: x**2 * (x**2 >= CUT))[0] / share
+    measured, error = float(found.q.sel(phase="ordered")), float(found.q_err.sel(phase="ordered"))
+    assert abs(measured - q_ordered) < 5 * error
+    assert float(found.share.sel(phase="ordered")) == pytest.approx(0.5, abs=1e-4)
+    assert found.trusted == 1
+    assert float(found.latent_heat) > 0
+    for name in ("p_q", "p_m", "log_p_energy", "mu2_equal_height", "barrier", "ordered_share"):
+        assert np.isfinite(found[name]).any()
+
+
+def test_any_coupling_may_be_the_open_one():
+    mu2 = coexistence_mu2(L)
+    found = workflows.coexistence(L, (-1.2, -0.8), coupling="lam", mu2=mu2, **SMALL)
+    assert abs(float(found.lam) + 1.0) < 5 * float(found.lam_err)
+
+
+def test_an_existing_result_is_refused_before_sampling(kept, monkeypatch):
+    out, _ = kept
+    monkeypatch.setattr(Effort, "quench", _never)
+    with pytest.raises(FileExistsError, match="exists already"):
+        workflows.coexistence(L, BRACKET, out=out, **SMALL)
+
+
+def test_a_result_can_be_analysed_again_without_sampling(kept, monkeypatch):
+    out, before = kept
+    monkeypatch.setattr(Effort, "quench", _never)
+    again = workflows.coexistence(L, BRACKET, out=out, overwrite=True, **SMALL)
+    assert float(again.mu2) == float(before.mu2)
+    assert float(workflows.load_result(out).mu2) == float(before.mu2)
+
+
+def test_ladders_of_another_request_are_not_taken(kept, tmp_path):
+    out, _ = kept
+    (tmp_path / "run.ladders").mkdir()
+    (tmp_path / "run.ladders/request.json").write_text((out.parent / "run.ladders/request.json").read_text())
+    with pytest.raises(FileExistsError, match=r"another request.*seed was 0 and is now 5"):
+        workflows.coexistence(L, BRACKET, out=tmp_path / "run.nc", **SMALL | {"seed": 5})
+
+
+@pytest.mark.parametrize(("bracket", "side"), [((1.4, 1.8), "mu2 lies below 1.4"), ((0.3, 0.6), "mu2 lies above 0.6")])
+def test_a_bracket_beside_the_point_says_on_which_side_it_lies(bracket, side):
+    with pytest.raises(ValueError, match=f"the ordered share is .* at {bracket[0]:g} and .*{side}"):
+        workflows.coexistence(L, bracket, **SMALL)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"bracket": (2.3, 2.2)}, "reversed: got 2.3 and 2.2"),
+        ({"bracket": (2.3, 2.3)}, "equal: got 2.3 and 2.3"),
+        ({"bracket": None}, "bracket is missing"),
+        ({"bracket": (2.2, "high")}, "bracket must be two values of mu2"),
+        ({"bracket": (2.2, float("nan"))}, "finite"),
+        ({"model": "phi8"}, "no model 'phi8'; there are phi4, phi6"),
+        ({"model": 6}, "model must be a name"),
+        ({"coupling": "mu"}, "no coupling 'mu'; its couplings are mu2, lam, eta"),
+        ({"coupling": "lam"}, "needs a value of mu2"),
+        ({"mu2": 2.2}, "cannot be given"),
+        ({"gamma": 1.0}, "no coupling 'gamma'"),
+        ({"L": None}, "give either L or shape"),
+        ({"L": 8.5}, "must be integers"),
+        ({"model": "phi4", "bracket": (0.1, 0.2)}, "not expected to have two phases"),
+        ({"bracket": (5.0, 6.0)}, "not expected to have two phases"),
+        ({"particles": 1}, "particles must be at least 2"),
+        ({"softness": -2.0}, "softness must be greater than -1"),
+        ({"out": "no/such/folder/run.nc"}, "does not exist"),
+    ],
+)
+def test_wrong_requests_are_refused_before_sampling(wrong, says, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Effort, "quench", _never)
+    with pytest.raises((ValueError, TypeError, OSError), match=says):
+        workflows.coexistence(**{"L": 8, "bracket": (2.25, 2.33), "out": "run.nc"} | wrong)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_study_keeps_what_it_has_and_goes_on(tmp_path, monkeypatch):
+    out = tmp_path / "run.nc"
+    quench, begun = Effort.quench, []
+
+    def interrupted_in_production(self, problem, stop, asked, progress):
+        begun.append(self.particles)
+        if len(begun) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return quench(self, problem, stop, asked, progress)
+
+    monkeypatch.setattr(Effort, "quench", interrupted_in_production)
+    with pytest.raises(workflows.Interrupted, match="the same command goes on"):
+        workflows.coexistence(L, BRACKET, out=out, **SMALL)
+    assert not out.exists()
+    assert sorted(file.suffix for file in (tmp_path / "run.ladders").iterdir()) == [".interrupted", ".json", ".nc"]
+    found = workflows.coexistence(L, BRACKET, out=out, **SMALL)
+    assert len(begun) == 3  # the pilot was not run again
+    assert found.trusted == 1
+    assert not list((tmp_path / "run.ladders").glob("*.interrupted"))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_outside_the_main_thread_no_signal_is_caught():
+    found = []
+    worker = threading.Thread(target=lambda: found.append(workflows.coexistence(L, BRACKET, **SMALL)))
+    worker.start()
+    worker.join()
+    assert found[0].trusted == 1
+
+
+def test_a_ladder_that_missed_a_phase_is_not_trusted(monkeypatch):
+    """A production ladder cut short must not look like an answer."""
+    import quenchphys as qp
+
+    quench = Effort.quench
+
+    def shallow(self, problem, stop, asked, progress):
+        return quench(self, problem, qp.LevelLimit(6), asked, progress)
+
+    monkeypatch.setattr(Effort, "quench", shallow)
+    with pytest.raises(RuntimeError, match="ended with"):
+        workflows.coexistence(L, BRACKET, **SMALL)
+
+
+def _never(*arguments, **named):
+    raise AssertionError("nothing may be sampled here")
