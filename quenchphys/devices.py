@@ -9,6 +9,7 @@ import jax
 from jax.sharding import Mesh, PartitionSpec
 
 from quenchphys import transition
+from quenchphys.caching import keep_compiled_programs
 from quenchphys.transition import Plan, State
 
 WARM_UP_ROUNDS = 40
@@ -25,6 +26,7 @@ def mesh_for(replicas: int) -> Mesh:
 
 @cache
 def programs(plan: Plan, mesh: Mesh) -> Programs:
+    keep_compiled_programs()
     return Programs(plan, mesh)
 
 
