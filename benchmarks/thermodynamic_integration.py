@@ -2,8 +2,8 @@
 
     python benchmarks/thermodynamic_integration.py out/partition_function.nc
 
-log Z(b) - log Z(a) = - integral of <U>_beta from a to b, by Gauss-Legendre quadrature over chains at fixed beta.  Panels from
-beta = 0 to 0.9 start in the prior and stay in the disordered phase; the one from 1.05 to 1.2 starts, and stays, in the
+log Z(b) - log Z(a) = - integral of <U>_beta from a to b, by Gauss-Legendre quadrature over chains at fixed beta.  Panels
+from beta = 0 to 0.9 start in the prior and stay in the disordered phase; the one from 1.05 to 1.2 starts, and stays, in the
 ordered phase.  At beta the energy beta U is the same model with other couplings.
 """
 
@@ -65,9 +65,8 @@ def main(path: str) -> None:
             ladder = float(found.log_z.sel(beta=high, method="nearest"))
             ladder_err = float(found.log_z_err.sel(beta=high, method="nearest"))
         z = (ladder - value) / np.hypot(ladder_err, value_err)
-        print(
-            f"{name:<24} one ladder {ladder:9.4f} +- {ladder_err:.4f}   integration {value:9.4f} +- {value_err:.4f}   z {z:+.2f}"
-        )
+        both = f"one ladder {ladder:9.4f} +- {ladder_err:.4f}   integration {value:9.4f} +- {value_err:.4f}"
+        print(f"{name:<24} {both}   z {z:+.2f}", flush=True)
 
 
 if __name__ == "__main__":
