@@ -14,7 +14,7 @@ from scipy import stats
 
 import observables
 import quenchphys as qp
-from observables.energy import deepest_valley
+from observables.valley import deepest_valley
 
 
 def gaussian(particles: int) -> None:

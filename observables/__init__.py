@@ -10,10 +10,11 @@ from observables.critical import binder
 from observables.diagnostics import diagnostics, report
 from observables.energy import density_of_states, energy_distribution
 from observables.heights import equal_height
-from observables.order import distribution, order_parameters, phase_weights
+from observables.order import order_parameters, phase_weights
 from observables.phases import phase_averages
 from observables.pool import Pool
 from observables.posterior import posterior
+from observables.profile import distribution
 from observables.quadrature import level_marginal, quadrature
 from observables.thermodynamics import partition_function, thermodynamics
 

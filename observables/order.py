@@ -9,7 +9,6 @@ import xarray as xr
 
 from observables.errors import Answer, Uncertain
 from observables.estimator import Columns, Targets, estimate
-from observables.histogram import bins_of, edges_for, weighted_values
 from observables.labels import dataset
 from observables.pool import Pool, Source
 
@@ -60,29 +59,6 @@ def phase_weights(
     }
     result = dataset(uncertain, answers)
     return result.assign_attrs(phase_by=by, phase_cut=float(cut))
-
-
-def distribution(
-    ladder: Source, of: str, beta: float = 1.0, bins: Any = 100, *, errors: str = "auto", **couplings: Any
-) -> xr.Dataset:
-    """The probability density of an observable and its free energy -log P, over bins (their number, or their edges)."""
-    pool = Pool.of(ladder)
-    check_recorded(pool, of)
-    targets = Targets.grid(pool, beta, couplings)
-    if targets.dims:
-        raise ValueError(f"A distribution has one target: {targets.dims[0]} must be a single number.")
-    edges = edges_for(*weighted_values(pool, targets, of), bins)
-    width = np.diff(edges)
-    found = estimate(
-        pool, targets, lambda replica, energy: bins_of(energy if of == "energy" else replica.observable(of), edges)
-    )
-    uncertain = Uncertain(found, errors)
-    answers = {
-        "p": uncertain.of(lambda log_z, mean: mean / width),
-        "free_energy": uncertain.of(lambda log_z, mean: -np.log(mean / width)),
-    }
-    result = dataset(uncertain, answers, extra=(of,))
-    return result.assign_coords({of: (of, 0.5 * (edges[1:] + edges[:-1]), {"long_name": of, "units": "1"})})
 
 
 def check_recorded(pool: Pool, name: str) -> None:

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 
 from observables.energy import density_of_states as _density_of_states
 from observables.energy import energy_distribution as _energy_distribution
-from observables.order import distribution as _distribution
 from observables.pool import Pool, Source
+from observables.profile import distribution as _distribution
 from observables.thermodynamics import thermodynamics
 
 COLOURS = ["#1f4e79", "#c0504d", "#4f8f5b", "#8064a2", "#d08b2c", "#5b9aa0"]

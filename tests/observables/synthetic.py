@@ -18,11 +18,16 @@ from functools import cached_property, lru_cache
 import numpy as np
 import xarray as xr
 from scipy import stats
-from scipy.special import logsumexp
 
 from quenchphys.ladder import Ladder
 
 GRID = 20_001
+
+
+def logsumexp(values):
+    """Of a vector with at least one finite entry; scipy's general one would take most of the time of these runs."""
+    top = values.max()
+    return top + np.log(np.exp(values - top).sum())
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import pytest
 import synthetic
 
 import observables
-from observables.energy import deepest_valley
+from observables.valley import deepest_valley
 
 matplotlib.use("Agg")
 PROBLEM = synthetic.TwoPhases()
