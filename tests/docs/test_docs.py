@@ -1,0 +1,129 @@
+"""Is the documentation true?  Its code runs, its pictures exist and have a script, and the site builds without a warning."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+import quenchphys as qp
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<code>.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+IMAGE = re.compile(r"!\[[^\]]*\]\((?P<path>[^)\s]+)")
+EXCERPT = 'title="excerpt"'  # a block marked so, for the reader too, is no program by itself
+PARTICLES = 64  # enough for every answer the pages ask for; the pages themselves show what a user would choose
+LADDERS: dict[tuple[str, ...], qp.Ladder] = {}  # many pages begin with the same run
+
+
+def blocks(page: Path) -> list[tuple[int, str]]:
+    """(line, code) of the Python blocks of a page that are programs."""
+    text = page.read_text()
+    found = []
+    for fence in FENCE.finditer(text):
+        info = fence["info"].split(maxsplit=1)
+        if info and info[0] == "python" and EXCERPT not in fence["info"]:
+            found.append((text.count("\n", 0, fence.start()) + 2, fence["code"]))
+    return found
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture
+def small(monkeypatch, tmp_path):
+    """Populations of limited size, pictures without a screen, and files in a directory of their own."""
+
+    def limited(run):
+        def limited_run(problem, *, particles=1000, replicas=4, seed=0, **settings):
+            settings |= {"particles": min(particles, PARTICLES), "replicas": replicas, "seed": seed}
+            if not hasattr(problem, "parameters"):
+                return run(problem, **settings)
+            asked = run.__name__, repr(problem.parameters), repr(sorted(settings.items()))
+            if asked not in LADDERS:
+                LADDERS[asked] = run(problem, **settings)
+            return LADDERS[asked]
+
+        return limited_run
+
+    monkeypatch.setattr(qp, "quench", limited(qp.quench))
+    monkeypatch.setattr(qp, "temper", limited(qp.temper))
+    monkeypatch.chdir(tmp_path)
+    matplotlib.use("Agg")
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=name)
+def test_code_of_a_page_runs(page, small):
+    namespace: dict = {"__name__": "__main__"}
+    for line, code in blocks(page):
+        # Blank lines in front, so that an error names the line of the page.
+        compiled = compile("\n" * (line - 1) + code, str(page), "exec")
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compiled, namespace)
+
+
+def test_every_page_is_read():
+    """The pattern must not miss a block: every opening fence of Python is one of the blocks found."""
+    for page in PAGES:
+        opened = re.findall(r"^```python.*$", page.read_text(), re.MULTILINE)
+        assert len(opened) == len(blocks(page)) + sum(EXCERPT in line for line in opened), name(page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_pictures_of_a_page_exist(page):
+    for path in IMAGE.findall(page.read_text()):
+        assert (page.parent / path).is_file(), f"{name(page)} shows {path}, which does not exist"
+
+
+def test_every_picture_has_a_script_and_a_reader():
+    scripts = "\n".join(script.read_text() for script in (ROOT / "docs" / "scripts").glob("*.py"))
+    pages = "\n".join(page.read_text() for page in PAGES)
+    for figure in (ROOT / "docs" / "figures").iterdir():
+        assert figure.stem in scripts, f"no script in docs/scripts names {figure.stem}"
+        assert figure.name in pages, f"no page shows {figure.name}"
+
+
+def test_commands_of_the_pages_exist():
+    """Scripts and benchmarks a page tells the reader to run."""
+    for page in PAGES:
+        for path in re.findall(r"\b((?:docs/scripts|benchmarks|tests)/[\w/]+\.py)", page.read_text()):
+            assert (ROOT / path).is_file(), f"{name(page)} names {path}, which does not exist"
+
+
+def test_names_of_the_pages_exist():
+    """Every dotted name of ours in backquotes is a module, or something in one."""
+    for page in PAGES:
+        for dotted in re.findall(r"`((?:quenchphys|lattices|observables|workflows)(?:\.\w+)+)", page.read_text()):
+            found, *rest = dotted.split(".")
+            thing = importlib.import_module(found)
+            for part in rest:
+                with contextlib.suppress(ModuleNotFoundError):
+                    importlib.import_module(f"{found}.{part}")
+                assert hasattr(thing, part), f"{name(page)} names {dotted}, which does not exist"
+                thing, found = getattr(thing, part), f"{found}.{part}"
+
+
+def test_site_builds_without_a_warning(tmp_path):
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stderr
+    for page in (tmp_path / "site").rglob("index.html"):
+        article = page.read_text().partition("<article")[2].partition("</article")[0]
+        prose = re.sub(r'<(span|div) class="arithmatex">.*?</\1>|<(code|pre)\b.*?</\2>', "", article, flags=re.DOTALL)
+        left = re.search(r"\$|\\(frac|sum|nu|beta|phi|langle|mathbb)\b", prose)
+        assert left is None, f"{page.parent.name}: a formula was not recognised near {prose[left.start() :][:60]!r}"
