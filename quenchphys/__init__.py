@@ -6,6 +6,8 @@ observables.partition_function(ladder, beta=[0.5, 1.0])
 """
 
 from quenchphys import presets, stopping, targets
+from quenchphys.checkpointing import Checkpoint
+from quenchphys.interruption import Interrupted
 from quenchphys.kernels import HMC, MALA, Barker
 from quenchphys.ladder import Ladder, Outcome
 from quenchphys.problem import Problem, SiteBasis
@@ -20,7 +22,9 @@ __all__ = [
     "HMC",
     "MALA",
     "Barker",
+    "Checkpoint",
     "EvidenceBelow",
+    "Interrupted",
     "Ladder",
     "LevelLimit",
     "Outcome",

@@ -105,3 +105,22 @@ class Account:
         top = logsumexp(log_tail - beta * self._prior_energy, axis=2)
         draws = self._prior_energy.shape[1]
         return top + gammaln(nu + 1) - (nu + 1) * np.log(self._betas[:, None]) - np.log(draws)
+
+    # What a checkpoint keeps of it.
+
+    ARRAYS = ("log_volume", "parameter", "level_count", "_still", "_log_integrand", "_log_integral")
+
+    def state(self) -> dict[str, np.ndarray]:
+        outcomes = [-1 if outcome is None else list(Outcome).index(outcome) for outcome in self.outcomes]
+        elapsed = time.monotonic() - self._begun
+        scalars = {"outcomes": np.array(outcomes), "levels": np.array(self.levels), "elapsed": np.array(elapsed)}
+        return scalars | {name: getattr(self, name) for name in self.ARRAYS if getattr(self, name).size}
+
+    def resume(self, state: dict[str, np.ndarray]) -> None:
+        """Go on from an account kept before; time spent then counts."""
+        for name in self.ARRAYS:
+            if name in state:
+                setattr(self, name, np.array(state[name]))
+        self.levels = int(state["levels"])
+        self.outcomes = [None if i < 0 else list(Outcome)[int(i)] for i in state["outcomes"]]
+        self._begun = time.monotonic() - float(state["elapsed"])

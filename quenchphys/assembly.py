@@ -93,7 +93,7 @@ def assemble(
                     "parameters": json.dumps(getattr(problem, "parameters", {})),
                     "couplings": json.dumps(dict(getattr(problem, "couplings", {}))),
                     "phases": json.dumps(dict(getattr(problem, "phases", {}))),
-                    "settings": json.dumps(_plain(settings)),
+                    "settings": json.dumps(plain(settings)),
                     "dimension": dimension,
                     "gradients_per_level": gradients,
                     "gradients": float(count.sum()) * gradients * plan.particles,
@@ -182,7 +182,7 @@ def _blank(array: np.ndarray, count: np.ndarray) -> np.ndarray:
     return array
 
 
-def _plain(settings: Settings) -> dict[str, Any]:
+def plain(settings: Settings) -> dict[str, Any]:
     kernel = vars(settings.kernel) | {"name": type(settings.kernel).__name__}
     return {k: v for k, v in asdict(settings).items() if k != "kernel"} | {"kernel": kernel}
 

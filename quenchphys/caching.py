@@ -19,7 +19,10 @@ WORTH_KEEPING = 0.2  # seconds of compilation
 @cache
 def keep_compiled_programs() -> None:
     """Once a process: choose the folder, unless the user did or does not want one."""
-    if os.environ.get("QUENCHPHYS_CACHE", "").lower() == "off" or jax.config.jax_compilation_cache_dir is not None:
+    if (
+        os.environ.get("QUENCHPHYS_CACHE", "").lower() == "off"
+        or getattr(jax.config, "jax_compilation_cache_dir", None) is not None
+    ):
         return
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "quenchphys"
     try:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from quenchphys.checkpointing import Checkpoint
 from quenchphys.kernels import Kernel
 from quenchphys.ladder import Ladder
 from quenchphys.levels import SoftLevels
@@ -32,6 +34,7 @@ def quench(
     configurations: int = 4096,
     max_levels: int = 100_000,
     progress: bool | Meter | None = None,
+    checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
 ) -> Ladder:
     """Sample a problem down a ladder of soft energy levels pi(x) (E - U(x))_+^nu (Quenched Ensemble Sampling).
 
@@ -64,6 +67,10 @@ def quench(
         A ladder that is not finished by then ends with the outcome "level limit".
     progress
         Show a line on standard error; by default if that is a terminal.
+    checkpoint
+        A folder, or `Checkpoint(folder, minutes=, levels=)`: the state of the run is kept there, and the same call goes on
+        from it, to the same numbers as a run that was never interrupted.  Ctrl-C and SIGTERM then keep the state and raise
+        `Interrupted`.
 
     Returns
     -------
@@ -87,4 +94,4 @@ def quench(
     rule = check_stop(stop if stop is not None else suggested(getattr(problem, "stop", None)))
     schedule = None if levels is None else check_schedule("levels", levels, increasing=False)
     family = SoftLevels(np.float32(softness))
-    return run(problem, "quench", family, settings, rule, schedule, meter("quench", progress))
+    return run(problem, "quench", family, settings, rule, schedule, meter("quench", progress), checkpoint)

@@ -1,15 +1,21 @@
-"""Where the record of a growing ladder lives: in memory while it is small, in temporary files when it is not.
+"""Where the record of a growing ladder lives: in memory while it is small, in files when it is not.
 
 A `Column` holds one variable as rows (level, replica, ...).  Above `MEMORY_LIMIT` bytes for all columns together the
-rows go to unnamed temporary files that are mapped, so that the host's memory stays bounded however long the ladder.
+rows go to unnamed temporary files that are mapped, so that the host's memory stays bounded however long the ladder.  With
+a folder, that of a checkpoint, they go to files there from the beginning, and a later run goes on with them.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import tempfile
-from typing import IO
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
+
+from quenchphys.storage import write_whole
 
 MEMORY_LIMIT = 1 << 30
 CONFIGURATION_LIMIT = 256 << 20  # bytes of configurations kept, all replicas together
@@ -18,10 +24,12 @@ CONFIGURATION_LIMIT = 256 << 20  # bytes of configurations kept, all replicas to
 class Column:
     """A growing array of rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, file: IO[bytes] | None = None, rows: int = 0) -> None:
         self._blocks: list[np.ndarray] = []
-        self._file: IO[bytes] | None = None
-        self._rows = 0
+        self._file = file
+        self._rows = rows
+        self.shape: tuple[int, ...] = ()
+        self.dtype: np.dtype = np.dtype(np.float32)
 
     @property
     def in_memory(self) -> int:
@@ -29,7 +37,7 @@ class Column:
         return 0 if self._file else sum(block.nbytes for block in self._blocks)
 
     def extend(self, rows: np.ndarray) -> None:
-        self._shape, self._dtype = rows.shape[1:], rows.dtype
+        self.shape, self.dtype = rows.shape[1:], rows.dtype
         self._rows += len(rows)
         if self._file:
             np.ascontiguousarray(rows).tofile(self._file)
@@ -43,12 +51,18 @@ class Column:
             np.ascontiguousarray(block).tofile(file)
         self._blocks = []
 
+    def flush(self) -> None:
+        """Make sure that the rows survive the process."""
+        if self._file:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
     def finish(self, rows: int) -> np.ndarray:
         """The first `rows` rows, as (replica, level, ...)."""
         if self._file:
             self._file.flush()
-            size = (self._rows, *self._shape)
-            array: np.ndarray = np.memmap(self._file, dtype=self._dtype, mode="r+", shape=size)
+            size = (self._rows, *self.shape)
+            array: np.ndarray = np.memmap(self._file, dtype=self.dtype, mode="c", shape=size)
         else:
             array = np.concatenate(self._blocks)
             self._blocks = []
@@ -56,16 +70,38 @@ class Column:
 
 
 class Record:
-    """Named columns that share one limit of memory."""
+    """Named columns that share one limit of memory, or one folder."""
 
-    def __init__(self, limit: int = MEMORY_LIMIT) -> None:
+    def __init__(self, limit: int = MEMORY_LIMIT, folder: Path | None = None) -> None:
         self._columns: dict[str, Column] = {}
         self._limit = limit
         self._spilled = False
+        self._folder = folder
+
+    @staticmethod
+    def resume(folder: Path, rows: int) -> Record:
+        """The record a folder holds, cut to its first `rows` rows."""
+        record = Record(folder=folder)
+        listed: dict[str, Any] = json.loads((folder / "columns.json").read_text())
+        for number, (name, (dtype, shape)) in enumerate(listed.items()):
+            file = open(_file(folder, number), "r+b")  # noqa: SIM115
+            column = Column(file, rows)
+            column.shape, column.dtype = tuple(shape), np.dtype(dtype)
+            size = rows * int(np.prod(shape)) * column.dtype.itemsize
+            if os.fstat(file.fileno()).st_size < size:
+                raise ValueError(
+                    f"The record in {folder} is shorter than its checkpoint says: {name} has too few levels."
+                )
+            file.truncate(size)
+            file.seek(size)
+            record._columns[name] = column
+        return record
 
     def extend(self, **rows: np.ndarray) -> None:
         for name, block in rows.items():
-            column = self._columns.setdefault(name, Column())
+            column = self._columns.get(name)
+            if column is None:
+                column = self._columns[name] = Column(self._new_file())
             if self._spilled and not column._file:
                 column.spill()
             column.extend(block)
@@ -74,8 +110,26 @@ class Record:
             for column in self._columns.values():
                 column.spill()
 
+    def flush(self) -> None:
+        """Make sure that everything so far survives the process."""
+        for column in self._columns.values():
+            column.flush()
+        if self._folder is not None:
+            listed = {name: (column.dtype.str, list(column.shape)) for name, column in self._columns.items()}
+            write_whole(self._folder / "columns.json", lambda part: part.write_text(json.dumps(listed)), overwrite=True)
+
     def finish(self, rows: int) -> dict[str, np.ndarray]:
         return {name: column.finish(rows) for name, column in self._columns.items()}
+
+    def _new_file(self) -> IO[bytes] | None:
+        if self._folder is None:
+            return None
+        return open(_file(self._folder, len(self._columns)), "w+b")
+
+
+def _file(folder: Path, number: int) -> Path:
+    # Numbered, because an observable may have a name that no file can have.
+    return folder / f"column-{number:03d}.bin"
 
 
 class Album:
@@ -106,3 +160,20 @@ class Album:
         level = np.array([k[2] for k in self._kept], dtype=np.int32)
         particle = np.stack([k[0] for k in self._kept], axis=1)
         return level, particle, np.stack([k[1] for k in self._kept], axis=1)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything, as arrays."""
+        level, particle, field = self.finish()
+        counts = np.array([self._stride, self._offered])
+        return {"counts": counts, "index": np.array(self._index), "level": level, "particle": particle, "field": field}
+
+    @staticmethod
+    def resume(limit: int, state: dict[str, np.ndarray]) -> Album:
+        album = Album(limit)
+        album._stride, album._offered = (int(n) for n in state["counts"])
+        album._index = [int(i) for i in state["index"]]
+        fields = zip(
+            np.moveaxis(state["particle"], 1, 0), np.moveaxis(state["field"], 1, 0), state["level"], strict=True
+        )
+        album._kept = [(particle.copy(), field.copy(), int(level)) for particle, field, level in fields]
+        return album

@@ -6,6 +6,7 @@ on how many levels a block has; replicas that ended are carried along until the 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,15 +18,18 @@ from jax.sharding import Mesh
 
 from quenchphys.accounting import Account
 from quenchphys.assembly import assemble
+from quenchphys.checkpointing import Checkpoint, Store, opened
+from quenchphys.course import Course, identity, resume, save
 from quenchphys.density import shape_of
-from quenchphys.devices import mesh_for, programs
+from quenchphys.devices import Programs, mesh_for, programs
+from quenchphys.interruption import Interrupted, interruptible
 from quenchphys.ladder import Ladder
 from quenchphys.levels import Family
 from quenchphys.problem import as_argument, check, check_energies
 from quenchphys.progress import Meter
 from quenchphys.recording import CONFIGURATION_LIMIT, Album, Record
 from quenchphys.settings import Settings
-from quenchphys.stopping import LevelLimit, StopRule
+from quenchphys.stopping import Asked, LevelLimit, StopRule
 from quenchphys.transition import Plan, Rates, Rung
 
 Array = jax.Array
@@ -58,53 +62,125 @@ def run(
     stop: StopRule,
     schedule: np.ndarray | None,
     meter: Meter,
+    checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
 ) -> Ladder:
-    """Run a ladder from the prior to its end, in single precision whatever JAX is set to elsewhere."""
-    with contained(mesh := mesh_for(settings.replicas)):
+    """Run a ladder from the prior or a checkpoint to its end, in single precision whatever JAX is set to elsewhere."""
+    mesh = mesh_for(settings.replicas)
+    with contained(mesh), stoppable(checkpoint) as asked:
         begun = time.monotonic()
         check(problem)
-        argument = as_argument(problem)
         dimension = int(np.prod(shape_of(problem)))
         plan = plan_for(settings, dimension)
-        rates = Rates(np.float32(settings.target_ess), np.float32(settings.resample_ess))
         program = programs(plan, mesh)
-        common, replica_key = jax.random.split(jax.random.key(settings.seed))
-        # Folding in the number of a replica keeps its random numbers whatever the number of replicas.
-        key = jax.vmap(lambda r: jax.random.fold_in(replica_key, r))(np.arange(settings.replicas))
-        prior_key, start_key = jax.vmap(jax.random.split, out_axes=1)(key)
-
-        undefined, draws, seen = program.draw_prior(argument, prior_key)
-        prior = {"energy": np.asarray(draws.energy), **{name: np.asarray(value) for name, value in seen.items()}}
-        undefined = np.asarray(undefined)
-        check_energies(prior["energy"], undefined)
-        first = None if schedule is None else schedule[0]
-        state, log_first, parent = program.start(argument, family, start_key, common, draws, first)
-        del draws, seen
-        if settings.kernel.step_size is None:
-            state = program.warm_up(argument, family, state)
-
         limit = LevelLimit(settings.max_levels if schedule is None else len(schedule))
-        account = Account(family, np.asarray(log_first), prior["energy"], stop | limit, adaptive=schedule is None)
-        record = Record()
-        album = Album(min(settings.configurations, max(1, CONFIGURATION_LIMIT // (4 * dimension * settings.replicas))))
-        try:
-            while account.running.size:
-                block = None if schedule is None else _rows(schedule, account.levels, plan.levels)
-                state, rungs = program.descend(argument, family, rates, state, block)
-                rungs = jax.tree.map(np.array, rungs)
-                if account.levels == 0:
-                    rungs.parent[0] = np.asarray(parent)
-                take_in(rungs, account, record, album)
-                meter.update(
-                    account.levels,
-                    float(account.parameter.mean()),
-                    float(rungs.acceptance[-1].mean()),
-                    float(account.log_volume.mean()),
-                    account.remaining,
+        rule = stop | limit
+        album_size = min(settings.configurations, max(1, CONFIGURATION_LIMIT // (4 * dimension * settings.replicas)))
+        argument = as_argument(problem)
+        words = identity(problem, method, family, settings, stop, schedule, mesh.size)
+        with opened(checkpoint, words) as store:
+            kept = None if store is None else store.latest()
+            if kept is None:
+                course = begin(argument, program, family, settings, schedule, rule, album_size, store)
+            else:
+                assert store is not None
+                course = resume(kept, family, rule, schedule, album_size, store.record)
+            descend(course, argument, program, family, settings, schedule, plan, meter, store, asked)
+        return assemble(
+            problem,
+            method,
+            family,
+            settings,
+            plan,
+            course.account,
+            course.record,
+            course.album,
+            course.prior,
+            course.undefined,
+            begun,
+        )
+
+
+def begin(
+    argument: Any,
+    program: Programs,
+    family: Family,
+    settings: Settings,
+    schedule: np.ndarray | None,
+    rule: StopRule,
+    album_size: int,
+    store: Store | None,
+) -> Course:
+    """Draw from the prior, choose the first level, tune the kernel."""
+    common, replica_key = jax.random.split(jax.random.key(settings.seed))
+    # Folding in the number of a replica keeps its random numbers whatever the number of replicas.
+    key = jax.vmap(lambda r: jax.random.fold_in(replica_key, r))(np.arange(settings.replicas))
+    prior_key, start_key = jax.vmap(jax.random.split, out_axes=1)(key)
+    flagged, draws, seen = program.draw_prior(argument, prior_key)
+    prior = {"energy": np.asarray(draws.energy), **{name: np.asarray(value) for name, value in seen.items()}}
+    undefined = np.asarray(flagged)
+    check_energies(prior["energy"], undefined)
+    first = None if schedule is None else schedule[0]
+    state, log_first, parent = program.start(argument, family, start_key, common, draws, first)
+    del draws, seen
+    if settings.kernel.step_size is None:
+        state = program.warm_up(argument, family, state)
+    account = Account(family, np.asarray(log_first), prior["energy"], rule, adaptive=schedule is None)
+    if store is not None:
+        once = {f"prior {name}": value for name, value in prior.items()}
+        store.begin(once | {"undefined": undefined, "log_first": np.asarray(log_first), "parent": np.asarray(parent)})
+    record = Record(folder=None if store is None else store.record)
+    return Course(state, account, record, Album(album_size), prior, undefined, np.asarray(parent))
+
+
+def descend(
+    course: Course,
+    argument: Any,
+    program: Programs,
+    family: Family,
+    settings: Settings,
+    schedule: np.ndarray | None,
+    plan: Plan,
+    meter: Meter,
+    store: Store | None,
+    asked: Asked | None,
+) -> None:
+    """Block after block of levels, until every replica has ended."""
+    rates = Rates(np.float32(settings.target_ess), np.float32(settings.resample_ess))
+    account = course.account
+    try:
+        while account.running.size:
+            block = None if schedule is None else _rows(schedule, account.levels, plan.levels)
+            course.state, rungs = program.descend(argument, family, rates, course.state, block)
+            rungs = jax.tree.map(np.array, rungs)
+            if account.levels == 0:
+                rungs.parent[0] = course.parent
+            take_in(rungs, account, course.record, course.album)
+            meter.update(
+                account.levels,
+                float(account.parameter.mean()),
+                float(rungs.acceptance[-1].mean()),
+                float(account.log_volume.mean()),
+                account.remaining,
+            )
+            if store is not None and (store.due(account.levels) or asked or not account.running.size):
+                save(course, store)
+            # Only between blocks do the state of the device and the account of the host belong to the same level.
+            if store is not None and asked and account.running.size:
+                raise Interrupted(
+                    f"Interrupted after {account.levels} levels; the same call goes on from {store.folder}."
                 )
-        finally:
-            meter.close()
-        return assemble(problem, method, family, settings, plan, account, record, album, prior, undefined, begun)
+    finally:
+        meter.close()
+
+
+@contextmanager
+def stoppable(checkpoint: Any) -> Iterator[Asked | None]:
+    """With a checkpoint, Ctrl-C and SIGTERM end the run at the next block of levels; without one they keep their meaning."""
+    if checkpoint is None:
+        yield None
+        return
+    with interruptible() as asked:
+        yield asked
 
 
 @contextmanager

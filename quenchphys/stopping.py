@@ -174,6 +174,12 @@ class Asked(StopRule):
     def __init__(self) -> None:
         self._asked = False
 
+    def __repr__(self) -> str:
+        return "Asked()"
+
+    def __bool__(self) -> bool:
+        return self._asked
+
     def ask(self) -> None:
         self._asked = True
 

@@ -55,7 +55,9 @@ def check_writable(path: str | os.PathLike[str], *, overwrite: bool = False) -> 
     if path.is_dir():
         raise IsADirectoryError(f"The output is one file, but {path} is a directory.")
     if path.exists() and not overwrite:
-        raise FileExistsError(f"{path} exists already; ask to overwrite it (overwrite=True, --overwrite) to replace it.")
+        raise FileExistsError(
+            f"{path} exists already; ask to overwrite it (overwrite=True, --overwrite) to replace it."
+        )
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path} cannot be written, because the directory {path.parent} does not exist.")
     if not os.access(path.parent, os.W_OK):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from quenchphys.checkpointing import Checkpoint
 from quenchphys.kernels import HMC, Kernel
 from quenchphys.ladder import Ladder
 from quenchphys.levels import Temperatures
@@ -33,6 +35,7 @@ def temper(
     configurations: int = 4096,
     max_levels: int = 100_000,
     progress: bool | Meter | None = None,
+    checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
 ) -> Ladder:
     """Sample a problem along pi(x) exp(-beta_k U(x)), from the prior to inverse temperature `beta`.
 
@@ -76,4 +79,4 @@ def temper(
     end = ReachedBeta(float(np.float32(beta)))
     rule = end if stop is None else end | without_energy(check_stop(stop))
     family = Temperatures(np.float32(beta))
-    return run(problem, "temper", family, settings, rule, schedule, meter("temper", progress))
+    return run(problem, "temper", family, settings, rule, schedule, meter("temper", progress), checkpoint)

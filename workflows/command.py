@@ -259,6 +259,7 @@ def _zbeta(chosen: argparse.Namespace) -> int:
 def _quench(chosen: argparse.Namespace) -> int:
     import observables
     import quenchphys as qp
+    from quenchphys.interruption import interruptible
     from quenchphys.storage import check_writable
     from workflows.effort import Effort
     from workflows.narration import Narrator
@@ -266,7 +267,7 @@ def _quench(chosen: argparse.Namespace) -> int:
     problem, narrator = _problem(chosen), Narrator(not chosen.silent)
     check_writable(chosen.out, overwrite=chosen.overwrite)
     settings = {"particles": 1000, "replicas": 4, "softness": None} | _effort(chosen)
-    with narrator.interruptible() as asked:
+    with interruptible() as asked:
         ladder = Effort(**settings).quench(problem, None, asked, narrator.progress)
     ladder.save(chosen.out, overwrite=chosen.overwrite)
     observables.report(ladder)

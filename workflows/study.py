@@ -18,15 +18,13 @@ from typing import Any
 import xarray as xr
 
 import quenchphys as qp
+from quenchphys.checkpointing import difference
+from quenchphys.interruption import Interrupted, interruptible
 from quenchphys.storage import ENGINE, check_writable, write_whole
 from workflows.effort import Effort
 from workflows.narration import Narrator
 
 Request = Mapping[str, Any]  # plain numbers, strings, lists and dicts
-
-
-class Interrupted(KeyboardInterrupt):
-    """The study was asked to stop; what was finished is kept."""
 
 
 class Study:
@@ -49,7 +47,7 @@ class Study:
         if before not in (None, self._request):
             if not overwrite:
                 raise FileExistsError(
-                    f"{self.folder} holds ladders of another request ({_difference(before, self._request)}); choose another "
+                    f"{self.folder} holds ladders of another request ({difference(before, self._request)}); choose another "
                     "output, or ask to overwrite it (overwrite=True, --overwrite)."
                 )
             for ladder in self.folder.glob("*.nc"):
@@ -72,7 +70,7 @@ class Study:
             self.narrator.say(f"{words}: taken from {file}")
             return qp.load(file)
         self.narrator.say(f"{words}, {effort.replicas} x {effort.particles} particles")
-        with self.narrator.interruptible() as asked:
+        with interruptible() as asked:
             ladder = effort.quench(problem, stop, asked, self.narrator.progress)
         if ladder.outcome is qp.Outcome.INTERRUPTED:
             if file is None:
@@ -133,10 +131,3 @@ def load_result(path: str | os.PathLike[str]) -> xr.Dataset:
     if "request" not in result.attrs or "workflow" not in result.attrs:
         raise ValueError(f"{path} does not hold the result of a workflow: it does not say what was asked for.")
     return result
-
-
-def _difference(before: Request, now: Request) -> str:
-    for name in sorted({*before, *now}):
-        if before.get(name) != now.get(name):
-            return f"{name} was {before.get(name)!r} and is now {now.get(name)!r}"
-    return "its request cannot be read"

@@ -1,0 +1,211 @@
+"""A run that can be killed at any moment and goes on where it was.
+
+    folder/run.json            what is run: method, model, settings, versions
+    folder/prior.npz           the prior draws
+    folder/record/             what was recorded so far, one file a variable, appended block by block
+    folder/generations/N/      the state after N levels (orbax): population, random keys, adaptation, account; two are kept
+    folder/lock                held while a run uses the folder
+
+A generation is written in the background.  It names the number of levels it belongs to and a digest of its contents; the
+record is cut to that number when a run goes on from it, and a generation that cannot be read, or whose digest does not fit,
+is passed over for the one before.  Nothing in these files is ever executed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import math
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quenchphys.storage import write_whole
+
+GENERATIONS = 2
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a run keeps its state, and how often: after so many minutes, or after so many levels if these come first."""
+
+    folder: str | os.PathLike[str]
+    minutes: float = 5.0
+    levels: int | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.minutes, int | float) and self.minutes > 0):
+            raise ValueError(f"minutes between checkpoints must be positive; {self.minutes!r} was given")
+        if self.levels is not None and (not isinstance(self.levels, int) or self.levels < 1):
+            raise ValueError(
+                f"levels between checkpoints must be a whole number of at least 1; {self.levels!r} was given"
+            )
+
+
+@contextmanager
+def opened(
+    checkpoint: Checkpoint | str | os.PathLike[str] | None, identity: Mapping[str, Any]
+) -> Iterator[Store | None]:
+    """The store of a run, locked; None without a checkpoint."""
+    if checkpoint is None:
+        yield None
+        return
+    asked = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+    folder = Path(asked.folder)
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"A checkpoint is a folder, but {folder} is a file.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = open(folder / "lock", "a+")  # noqa: SIM115
+    except OSError as cause:
+        raise type(cause)(f"The checkpoint folder {folder} cannot be written: {cause.strerror}.") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RuntimeError(f"Another run is using the checkpoint folder {folder}; give this one another.") from None
+        store = Store(folder, asked, identity)
+        try:
+            yield store
+        finally:
+            store.close()
+
+
+class Store:
+    """The files of one run."""
+
+    def __init__(self, folder: Path, asked: Checkpoint, identity: Mapping[str, Any]):
+        self.folder, self._asked = folder, asked
+        self._manager: Any = None
+        self._saved_level, self._saved_time = 0, time.monotonic()
+        now = json.loads(json.dumps(dict(identity)))
+        before = _read_json(folder / "run.json")
+        if before is None:
+            if any(entry.name != "lock" for entry in folder.iterdir()):
+                raise FileExistsError(
+                    f"{folder} holds other files and no checkpoint; give an empty folder or a new one."
+                )
+            text = json.dumps(now, indent=2)
+            write_whole(folder / "run.json", lambda part: part.write_text(text))
+        elif before != now:
+            raise ValueError(
+                f"The checkpoint in {folder} belongs to another run: {difference(before, now)}; give another folder, or "
+                "the same settings."
+            )
+
+    @property
+    def record(self) -> Path:
+        return self.folder / "record"
+
+    def begin(self, prior: Arrays) -> None:
+        """Keep what is drawn once."""
+        write_whole(self.folder / "prior.npz", lambda part: _savez(part, prior), overwrite=True)
+        self.record.mkdir(exist_ok=True)
+
+    def latest(self) -> tuple[Arrays, Arrays, Arrays] | None:
+        """(prior, state, host) of the newest generation that can be read."""
+        import orbax.checkpoint as ocp
+
+        generations = self._open().all_steps()
+        for level in sorted(generations, reverse=True):
+            try:
+                items = ocp.args.Composite(
+                    state=ocp.args.StandardRestore(), host=ocp.args.StandardRestore(), seal=ocp.args.JsonRestore()
+                )
+                found = self._open().restore(level, args=items)
+                state, host = ({k: np.asarray(v) for k, v in found[item].items()} for item in ("state", "host"))
+                if found["seal"]["digest"] != digest(state | host):
+                    raise ValueError("its digest does not fit")
+                with np.load(self.folder / "prior.npz", allow_pickle=False) as kept:
+                    prior = {name: kept[name] for name in kept.files}
+            except Exception as cause:  # torn, corrupted, or half deleted: whatever it is, the one before may be whole
+                print(f"checkpoint after {level} levels passed over: {_one_line(cause)}", flush=True)
+                continue
+            for newer in [other for other in generations if other > level]:
+                self._open().delete(newer)
+            self._saved_level = level
+            return prior, state, host
+        return None
+
+    def due(self, level: int) -> bool:
+        levels = math.inf if self._asked.levels is None else self._asked.levels
+        return time.monotonic() - self._saved_time >= 60 * self._asked.minutes or level - self._saved_level >= levels
+
+    def save(self, level: int, state: Arrays, host: Arrays) -> None:
+        """Write a generation in the background; waits only for the one before."""
+        import orbax.checkpoint as ocp
+
+        if level == self._saved_level:
+            return
+        items = ocp.args.Composite(
+            state=ocp.args.StandardSave(state),
+            host=ocp.args.StandardSave(host),
+            seal=ocp.args.JsonSave({"digest": digest(state | host)}),
+        )
+        try:
+            self._open().save(level, args=items)
+        except Exception as cause:
+            raise OSError(f"The checkpoint in {self.folder} cannot be written: {_one_line(cause)}.") from cause
+        self._saved_level, self._saved_time = level, time.monotonic()
+
+    def close(self) -> None:
+        if self._manager is not None:
+            self._manager.wait_until_finished()
+            self._manager.close()
+            self._manager = None
+
+    def _open(self) -> Any:
+        import orbax.checkpoint as ocp
+
+        if self._manager is None:
+            options = ocp.CheckpointManagerOptions(max_to_keep=GENERATIONS, enable_async_checkpointing=True)
+            self._manager = ocp.CheckpointManager((self.folder / "generations").absolute(), options=options)
+        return self._manager
+
+
+def digest(arrays: Arrays) -> str:
+    """Of names, shapes and contents."""
+    seal = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        array = np.ascontiguousarray(array)
+        seal.update(f"{name} {array.dtype} {array.shape}".encode())
+        seal.update(array.tobytes())
+    return seal.hexdigest()
+
+
+def _savez(part: Path, arrays: Arrays) -> None:
+    with open(part, "wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def _read_json(file: Path) -> dict[str, Any] | None:
+    if not file.exists():
+        return None
+    try:
+        found = json.loads(file.read_text())
+    except (OSError, ValueError):
+        raise ValueError(f"{file} cannot be read, so the checkpoint beside it cannot be used.") from None
+    return found if isinstance(found, dict) else {}
+
+
+def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """The first thing in which two requests differ, in words."""
+    for name in {**now, **before}:
+        was, is_now = before.get(name), now.get(name)
+        if was != is_now:
+            if isinstance(was, Mapping) and isinstance(is_now, Mapping):
+                return difference(was, is_now)
+            return f"{name} was {was!r} and is now {is_now!r}"
+    return "it cannot be read"
+
+
+def _one_line(cause: BaseException) -> str:
+    return (str(cause).strip().splitlines() or [type(cause).__name__])[0][:200]

@@ -1,0 +1,107 @@
+"""A run on its way, and how it becomes arrays for a checkpoint and comes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from quenchphys.accounting import Account
+from quenchphys.assembly import plain
+from quenchphys.checkpointing import Arrays, Store
+from quenchphys.density import Point
+from quenchphys.levels import Family
+from quenchphys.recording import Album, Record
+from quenchphys.settings import Settings
+from quenchphys.stopping import StopRule
+from quenchphys.transition import State
+
+
+@dataclass
+class Course:
+    """A run on its way: the population on the device, and on the host what was learnt from it."""
+
+    state: Any
+    account: Account
+    record: Record
+    album: Album
+    prior: dict[str, np.ndarray]
+    undefined: np.ndarray
+    parent: np.ndarray  # of the first level
+
+
+def resume(
+    kept: tuple[Arrays, Arrays, Arrays],
+    family: Family,
+    rule: StopRule,
+    schedule: np.ndarray | None,
+    album_size: int,
+    folder: Path,
+) -> Course:
+    """Take up a run where its checkpoint left it."""
+    once, state, host = kept
+    prior = {name.removeprefix("prior "): value for name, value in once.items() if name.startswith("prior ")}
+    account = Account(family, once["log_first"], prior["energy"], rule, adaptive=schedule is None)
+    account.resume(_under("account", host))
+    record = Record.resume(folder, account.levels)
+    album = Album.resume(album_size, _under("album", host))
+    return Course(state_from(state), account, record, album, prior, once["undefined"], once["parent"])
+
+
+def save(course: Course, store: Store) -> None:
+    """Keep the course as it is now; the record must be on disk before the state that relies on it."""
+    course.record.flush()
+    host = {f"account {name}": value for name, value in course.account.state().items()}
+    host |= {f"album {name}": value for name, value in course.album.state().items()}
+    store.save(course.account.levels, state_to(course.state), host)
+
+
+def state_to(state: State) -> Arrays:
+    """The population as plain arrays; random keys by their words."""
+    plain = state._replace(key=jax.random.key_data(state.key), common=jax.random.key_data(state.common))
+    parts = plain._asdict() | {f"point {name}": value for name, value in plain.point._asdict().items()}
+    return {name: np.asarray(value) for name, value in parts.items() if name != "point"}
+
+
+def state_from(arrays: Arrays) -> State:
+    parts: dict[str, Any] = dict(arrays)  # numpy on the host is as good as an array of the device
+    point = Point(**_under("point", parts))
+    rest = {name: value for name, value in parts.items() if not name.startswith("point ")}
+    keys = {name: jax.random.wrap_key_data(rest.pop(name)) for name in ("key", "common")}
+    return State(point=point, **keys, **rest)
+
+
+def identity(
+    problem: Any,
+    method: str,
+    family: Family,
+    settings: Settings,
+    stop: StopRule,
+    schedule: np.ndarray | None,
+    devices: int,
+) -> dict[str, Any]:
+    """What must be the same for a run to go on: said in the checkpoint, compared when it is taken up."""
+    from quenchphys import __version__
+
+    # A model may say nothing about itself: the energies of a few draws tell two of them apart.
+    draws = problem.sample_prior(jax.random.key(0), 4)
+    return {
+        "quenchphys": __version__,
+        "jax": jax.__version__,
+        "backend": f"{devices} x {jax.default_backend()}",
+        "method": method,
+        "model": str(getattr(problem, "name", type(problem).__name__)),
+        "parameters": dict(getattr(problem, "parameters", {})),
+        "energies": [float(energy).hex() for energy in jax.vmap(problem.energy)(draws)],
+        "settings": plain(settings),
+        "family": repr(family),
+        "stop": repr(stop),
+        "schedule": None if schedule is None else [float(value) for value in schedule],
+    }
+
+
+def _under(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix(f"{prefix} "): value for name, value in arrays.items() if name.startswith(f"{prefix} ")}

@@ -1,0 +1,40 @@
+"""How is a long run stopped?  Ctrl-C and SIGTERM become a stop rule that fires at the next block of levels."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from quenchphys.stopping import Asked
+
+
+class Interrupted(KeyboardInterrupt):
+    """A run was asked to stop; what was finished is kept, and the message says where."""
+
+
+@contextmanager
+def interruptible() -> Iterator[Asked]:
+    """A stop rule that fires after Ctrl-C or SIGTERM; a second Ctrl-C stops at once.
+
+    Signals reach the main thread alone; in any other the rule never fires.
+    """
+    asked = Asked()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        asked.ask()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        print("\nStopping at the next block of levels; once more to stop at once.", file=sys.stderr, flush=True)
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
