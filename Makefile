@@ -5,7 +5,8 @@ BIN := .venv/bin
 .PHONY: demo test lint lock clean
 
 demo: .venv/ready
-	$(BIN)/python docs/scripts/spike_slab.py --out out
+	mkdir -p out
+	$(BIN)/quenchphys coexistence --L 8 --bracket 2.25 2.33 --out out/coexistence.nc --plot out/coexistence.png --overwrite
 
 test: lint
 	$(BIN)/python -m pytest

@@ -119,7 +119,7 @@ def judge(
     outcomes = [o for o in account.outcomes if o]
     if undefined.any() or bool((levels["undefined"] > UNDEFINED_SHARE).any()):
         return Outcome.UNDEFINED_ENERGY
-    for bad in (Outcome.FROZEN, Outcome.INTERRUPTED, Outcome.LEVEL_LIMIT, Outcome.TIME_LIMIT):
+    for bad in (Outcome.FROZEN, Outcome.LEVEL_LIMIT, Outcome.TIME_LIMIT):
         if bad in outcomes:
             return bad
     weight = np.exp(particles["log_weight"])

@@ -105,6 +105,10 @@ class Store:
     def record(self) -> Path:
         return self.folder / "record"
 
+    @property
+    def _generations(self) -> Path:
+        return (self.folder / "generations").absolute()
+
     def begin(self, prior: Arrays) -> None:
         """Keep what is drawn once."""
         write_whole(self.folder / "prior.npz", lambda part: _savez(part, prior), overwrite=True)
@@ -112,7 +116,9 @@ class Store:
 
     def latest(self) -> tuple[Arrays, Arrays, Arrays] | None:
         """(prior, state, host) of the newest generation that can be read."""
-        import orbax.checkpoint as ocp
+        if not self._generations.is_dir():
+            return None
+        import orbax.checkpoint as ocp  # takes seconds to import, and a short run never needs it
 
         generations = self._open().all_steps()
         for level in sorted(generations, reverse=True):
@@ -167,7 +173,7 @@ class Store:
 
         if self._manager is None:
             options = ocp.CheckpointManagerOptions(max_to_keep=GENERATIONS, enable_async_checkpointing=True)
-            self._manager = ocp.CheckpointManager((self.folder / "generations").absolute(), options=options)
+            self._manager = ocp.CheckpointManager(self._generations, options=options)
         return self._manager
 
 

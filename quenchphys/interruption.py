@@ -1,4 +1,4 @@
-"""How is a long run stopped?  Ctrl-C and SIGTERM become a stop rule that fires at the next block of levels."""
+"""How is a long run stopped?  Ctrl-C and SIGTERM are remembered until the next block of levels is done."""
 
 from __future__ import annotations
 
@@ -9,18 +9,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from quenchphys.stopping import Asked
-
 
 class Interrupted(KeyboardInterrupt):
     """A run was asked to stop; what was finished is kept, and the message says where."""
 
 
+class Asked:
+    """True once the run was asked to stop."""
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    def __bool__(self) -> bool:
+        return self._asked
+
+    def ask(self) -> None:
+        self._asked = True
+
+
 @contextmanager
 def interruptible() -> Iterator[Asked]:
-    """A stop rule that fires after Ctrl-C or SIGTERM; a second Ctrl-C stops at once.
+    """Remembers Ctrl-C and SIGTERM; a second Ctrl-C stops at once.
 
-    Signals reach the main thread alone; in any other the rule never fires.
+    Signals reach the main thread alone; in any other nothing is caught.
     """
     asked = Asked()
     if threading.current_thread() is not threading.main_thread():

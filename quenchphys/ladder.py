@@ -35,7 +35,6 @@ class Outcome(enum.Enum):
     REACHED_BETA = "reached beta"  # a tempered ladder reached its last temperature
     LEVEL_LIMIT = "level limit"
     TIME_LIMIT = "time limit"
-    INTERRUPTED = "interrupted"  # ended early because somebody asked for it
     FROZEN = "frozen"  # particles no longer moved, or no lower level could be found
     MISSED_PHASE = "missed phase"  # a phase the problem names was never met
     UNDEFINED_ENERGY = "undefined energy"  # the energy was NaN on part of the space

@@ -14,7 +14,6 @@ WORDS = {
     Outcome.REACHED_BETA: "The ladder reached its last temperature.",
     Outcome.LEVEL_LIMIT: "The ladder ran out of levels before it was deep enough: raise max_levels or its LevelLimit.",
     Outcome.TIME_LIMIT: "The ladder ran out of time before it was deep enough: what lies below it is missing.",
-    Outcome.INTERRUPTED: "The ladder was interrupted before it was deep enough: what lies below it is missing.",
     Outcome.FROZEN: "The population stopped moving, or no lower level could be found: volumes below mean nothing.",
     Outcome.MISSED_PHASE: "A phase the problem names was never met: averages and log Z lack it.",
     Outcome.UNDEFINED_ENERGY: "The energy was NaN on part of the space, taken as infinite: results hold for the rest alone.",

@@ -22,14 +22,14 @@ from quenchphys.checkpointing import Checkpoint, Store, opened
 from quenchphys.course import Course, identity, resume, save
 from quenchphys.density import shape_of
 from quenchphys.devices import Programs, mesh_for, programs
-from quenchphys.interruption import Interrupted, interruptible
+from quenchphys.interruption import Asked, Interrupted, interruptible
 from quenchphys.ladder import Ladder
 from quenchphys.levels import Family
 from quenchphys.problem import as_argument, check, check_energies
 from quenchphys.progress import Meter
 from quenchphys.recording import CONFIGURATION_LIMIT, Album, Record
 from quenchphys.settings import Settings
-from quenchphys.stopping import Asked, LevelLimit, StopRule
+from quenchphys.stopping import LevelLimit, StopRule
 from quenchphys.transition import Plan, Rates, Rung
 
 Array = jax.Array
@@ -162,7 +162,7 @@ def descend(
                 float(account.log_volume.mean()),
                 account.remaining,
             )
-            if store is not None and (store.due(account.levels) or asked or not account.running.size):
+            if store is not None and (store.due(account.levels) or asked):
                 save(course, store)
             # Only between blocks do the state of the device and the account of the host belong to the same level.
             if store is not None and asked and account.running.size:

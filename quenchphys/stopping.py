@@ -166,30 +166,6 @@ class WallTime(StopRule):
         return None if possible else f"the time must be positive and finite, {self.seconds} was given"
 
 
-class Asked(StopRule):
-    """Stop at the next level once `ask` was called, as by a signal."""
-
-    outcome = Outcome.INTERRUPTED
-
-    def __init__(self) -> None:
-        self._asked = False
-
-    def __repr__(self) -> str:
-        return "Asked()"
-
-    def __bool__(self) -> bool:
-        return self._asked
-
-    def ask(self) -> None:
-        self._asked = True
-
-    def remaining(self, standing: Standing) -> float:
-        return 0.0 if self._asked else math.inf
-
-    def problem(self) -> str | None:
-        return None
-
-
 @dataclass(frozen=True)
 class Several(StopRule):
     """Rules put together."""

@@ -6,6 +6,7 @@ Exit codes: 0 the answer can be trusted, 1 it cannot, 2 a wrong request, 130 int
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -258,22 +259,18 @@ def _zbeta(chosen: argparse.Namespace) -> int:
 
 def _quench(chosen: argparse.Namespace) -> int:
     import observables
-    import quenchphys as qp
-    from quenchphys.interruption import interruptible
     from quenchphys.storage import check_writable
     from workflows.effort import Effort
-    from workflows.narration import Narrator
 
-    problem, narrator = _problem(chosen), Narrator(not chosen.silent)
+    problem = _problem(chosen)
     check_writable(chosen.out, overwrite=chosen.overwrite)
     settings = {"particles": 1000, "replicas": 4, "softness": None} | _effort(chosen)
-    with interruptible() as asked:
-        ladder = Effort(**settings).quench(problem, None, asked, narrator.progress)
+    checkpoint = chosen.out.with_suffix(".checkpoint")
+    ladder = Effort(**settings).quench(problem, None, not chosen.silent, checkpoint)
     ladder.save(chosen.out, overwrite=chosen.overwrite)
+    shutil.rmtree(checkpoint)
     observables.report(ladder)
     print(f"written to {chosen.out}")
-    if ladder.outcome is qp.Outcome.INTERRUPTED:
-        return INTERRUPTED
     return TRUSTED if ladder.outcome.trusted else DOUBTFUL
 
 

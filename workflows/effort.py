@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import quenchphys as qp
 from quenchphys.settings import Settings, check_softness
-from quenchphys.stopping import StopRule, suggested
+from quenchphys.stopping import StopRule
 
 # The error of a coexistence point is that of the log odds over V: a larger lattice needs fewer particles.
 SITES_IN_ALL = 250_000
@@ -49,15 +50,15 @@ class Effort:
     def request(self) -> dict[str, Any]:
         return asdict(self)
 
-    def quench(self, problem: Any, stop: StopRule | None, asked: StopRule, progress: bool | None) -> qp.Ladder:
-        """Run a ladder until `stop` (what the problem recommends), or until it is asked to end."""
-        rule = suggested(getattr(problem, "stop", None)) if stop is None else stop
+    def quench(self, problem: Any, stop: StopRule | None, progress: bool | None, checkpoint: Path | None) -> qp.Ladder:
+        """Run a ladder until `stop`, or until what the problem recommends."""
         return qp.quench(
             problem,
             particles=self.particles,
             replicas=self.replicas,
             seed=self.seed,
             softness=self.softness,
-            stop=rule | asked,
+            stop=stop,
             progress=progress,
+            checkpoint=checkpoint,
         )

@@ -3,6 +3,7 @@
     run.nc                     the result, a dataset
     run.ladders/request.json   what was asked for
     run.ladders/*.nc           the ladders, each written as soon as it is finished
+    run.ladders/*.checkpoint   the ladder that was interrupted, if one was
 
 A study that is called again with the same request takes up the ladders it finds instead of sampling again.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ import xarray as xr
 
 import quenchphys as qp
 from quenchphys.checkpointing import difference
-from quenchphys.interruption import Interrupted, interruptible
+from quenchphys.interruption import Interrupted
 from quenchphys.storage import ENGINE, check_writable, write_whole
 from workflows.effort import Effort
 from workflows.narration import Narrator
@@ -50,8 +52,8 @@ class Study:
                     f"{self.folder} holds ladders of another request ({difference(before, self._request)}); choose another "
                     "output, or ask to overwrite it (overwrite=True, --overwrite)."
                 )
-            for ladder in self.folder.glob("*.nc"):
-                ladder.unlink()
+            shutil.rmtree(self.folder)
+            self.folder.mkdir()
         if before != self._request:
             text = json.dumps(self._request, indent=2)
             write_whole(self.folder / "request.json", lambda part: part.write_text(text), overwrite=True)
@@ -70,19 +72,15 @@ class Study:
             self.narrator.say(f"{words}: taken from {file}")
             return qp.load(file)
         self.narrator.say(f"{words}, {effort.replicas} x {effort.particles} particles")
-        with interruptible() as asked:
-            ladder = effort.quench(problem, stop, asked, self.narrator.progress)
-        if ladder.outcome is qp.Outcome.INTERRUPTED:
-            if file is None:
-                raise Interrupted("Interrupted; nothing was written, because no output was named.")
-            kept = ladder.save(file.with_suffix(".interrupted"), overwrite=True)
-            raise Interrupted(
-                f"Interrupted.  The ladder so far is in {kept}, finished ones in {self.folder}; the same command goes on "
-                "after the last finished ladder."
-            )
-        if file is not None:
-            ladder.save(file)
-            file.with_suffix(".interrupted").unlink(missing_ok=True)
+        if file is None:
+            return effort.quench(problem, stop, self.narrator.progress, None)
+        checkpoint = file.with_suffix(".checkpoint")
+        try:
+            ladder = effort.quench(problem, stop, self.narrator.progress, checkpoint)
+        except Interrupted as stopped:
+            raise Interrupted(f"Interrupted; the same command goes on from what is in {self.folder}.") from stopped
+        ladder.save(file)
+        shutil.rmtree(checkpoint)
         return ladder
 
     def finish(self, result: xr.Dataset) -> xr.Dataset:

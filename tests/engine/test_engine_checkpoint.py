@@ -20,7 +20,7 @@ import quenchphys as qp
 from quenchphys.checkpointing import difference
 from quenchphys.problem import SiteBasis
 
-TARGET = qp.targets.gaussian(8)
+TARGET = qp.targets.gaussian(16)
 SMALL = {"particles": 64, "replicas": 2, "seed": 3}
 
 
@@ -162,7 +162,7 @@ class Slow:
         print("level", numbers[0], flush=True)
     def close(self):
         pass
-ladder = qp.quench(qp.targets.gaussian(8), particles=64, replicas=2, seed=3, progress=Slow(),
+ladder = qp.quench(qp.targets.gaussian(16), particles=64, replicas=2, seed=3, progress=Slow(),
                    checkpoint=qp.Checkpoint(sys.argv[1], levels=16))
 ladder.save(sys.argv[2])
 """

@@ -11,7 +11,7 @@ from scipy import integrate, special, stats
 
 import quenchphys as qp
 from quenchphys import Outcome
-from quenchphys.stopping import Asked, Standing, fired
+from quenchphys.stopping import Standing, fired
 
 TARGET = qp.targets.gaussian(8)
 SMALL = {"particles": 64, "replicas": 2}
@@ -129,15 +129,6 @@ def test_the_evidence_below_a_level_is_that_of_quadrature(beta):
     error = terms.std() / terms.mean() / np.sqrt(len(x))
     assert error < 0.05
     assert abs(measured - np.log(below / (z - below))) < 4 * error
-
-
-def test_a_ladder_asked_to_stop_says_so():
-    rule = Asked()
-    rule.ask()
-    ladder = qp.quench(TARGET, **SMALL, stop=qp.ReachedEnergy(5.0) | rule)
-    assert ladder.outcome is Outcome.INTERRUPTED
-    assert not ladder.outcome.trusted
-    assert "interrupted" in ladder.report()
 
 
 @pytest.mark.parametrize(

@@ -112,24 +112,34 @@ def test_wrong_requests_are_refused_before_sampling(wrong, says, monkeypatch, tm
 
 
 def test_an_interrupted_study_keeps_what_it_has_and_goes_on(tmp_path, monkeypatch):
-    out = tmp_path / "run.nc"
+    out, settings = tmp_path / "run.nc", SMALL | {"model": "phi6"}  # a ladder of more than one block of levels
     quench, begun = Effort.quench, []
 
-    def interrupted_in_production(self, problem, stop, asked, progress):
-        begun.append(self.particles)
-        if len(begun) == 2:
-            os.kill(os.getpid(), signal.SIGINT)
-        return quench(self, problem, stop, asked, progress)
+    class Impatient:
+        """A meter that presses Ctrl-C after the first block of levels."""
+
+        def update(self, *numbers):
+            if numbers[0] == 16:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        def close(self):
+            pass
+
+    def interrupted_in_production(self, problem, stop, progress, checkpoint):
+        begun.append(checkpoint.name)
+        return quench(self, problem, stop, Impatient() if len(begun) == 2 else progress, checkpoint)
 
     monkeypatch.setattr(Effort, "quench", interrupted_in_production)
     with pytest.raises(workflows.Interrupted, match="the same command goes on"):
-        workflows.coexistence(L, BRACKET, out=out, **SMALL)
+        workflows.coexistence(4, (2.2, 2.5), out=out, **settings)
     assert not out.exists()
-    assert sorted(file.suffix for file in (tmp_path / "run.ladders").iterdir()) == [".interrupted", ".json", ".nc"]
-    found = workflows.coexistence(L, BRACKET, out=out, **SMALL)
-    assert len(begun) == 3  # the pilot was not run again
-    assert found.trusted == 1
-    assert not list((tmp_path / "run.ladders").glob("*.interrupted"))
+    assert sorted(file.suffix for file in (tmp_path / "run.ladders").iterdir()) == [".checkpoint", ".json", ".nc"]
+    found = workflows.coexistence(4, (2.2, 2.5), out=out, **settings)
+    assert len(begun) == 3  # the pilot was not run again, the production ladder went on
+    assert begun[1] == begun[2]
+    monkeypatch.setattr(Effort, "quench", quench)
+    assert float(found.mu2) == float(workflows.coexistence(4, (2.2, 2.5), **settings).mu2)
+    assert not list((tmp_path / "run.ladders").glob("*.checkpoint"))
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -147,8 +157,8 @@ def test_a_ladder_that_missed_a_phase_is_not_trusted(monkeypatch):
 
     quench = Effort.quench
 
-    def shallow(self, problem, stop, asked, progress):
-        return quench(self, problem, qp.LevelLimit(6), asked, progress)
+    def shallow(self, problem, stop, progress, checkpoint):
+        return quench(self, problem, qp.LevelLimit(6), progress, checkpoint)
 
     monkeypatch.setattr(Effort, "quench", shallow)
     with pytest.raises(RuntimeError, match="ended with"):

@@ -101,5 +101,5 @@ def test_ctrl_c_leaves_what_was_computed(tmp_path):
     assert "Traceback" not in rest
     assert "the same command goes on" in rest
     assert not out.exists()
-    assert list((tmp_path / "run.ladders").glob("*.interrupted"))
+    assert list((tmp_path / "run.ladders").glob("*.checkpoint"))
     assert time.monotonic() - begun < 300
