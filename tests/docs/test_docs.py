@@ -113,6 +113,12 @@ def test_names_of_the_pages_exist():
                 thing, found = getattr(thing, part), f"{found}.{part}"
 
 
+def test_outcomes_are_all_explained():
+    text = (ROOT / "docs" / "how-to" / "report.md").read_text()
+    rows = re.findall(r"^\| \*(.+?)\* \| (yes|no) \|", text, re.MULTILINE)
+    assert dict(rows) == {outcome.value: "yes" if outcome.trusted else "no" for outcome in qp.Outcome}
+
+
 def test_site_builds_without_a_warning(tmp_path):
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
