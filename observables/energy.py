@@ -51,7 +51,8 @@ def energy_distribution(
 
     barrier is the depth of the valley below the lower peak; beta_equal_height the inverse temperature at which both
     peaks are equally high, barrier_equal_height the depth of the valley there, and low_peak, valley, high_peak the
-    energies of the three.  They are NaN for a single peak.  None of them depends on `bins`.
+    energies of the three.  They are NaN for a single peak, and where the ladder has too few samples to resolve
+    the valley.  None of them depends on `bins`.
     """
     pool = Pool.of(ladder)
     targets = _one_target(pool, beta, couplings)

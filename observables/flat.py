@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.interpolate import PchipInterpolator
+from scipy.integrate import cumulative_trapezoid
 
 from observables.errors import Answer, Uncertain
 from observables.estimator import Targets, along, estimate
@@ -26,28 +26,28 @@ from observables.pool import Pool
 Array = np.ndarray
 
 OUTSIDE = 5e-4  # of the samples at either end are left out: too few for a bin
-SAMPLES_PER_FINE_BIN = 400
+SAMPLES_PER_FINE_BIN = 100
 FINE_BINS = (60, 4000)  # at least and at most
-ENOUGH = 30  # samples without which a fine bin has no value
+ENOUGH = 10  # samples a fine bin has at least
 EXAMINED = 200_000  # energies from which edges are chosen
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A fine histogram of the density of U' for one target: log of sum W per unit energy, NaN where samples are few."""
+    """A fine histogram of the density of U' for one target: log of sum W per unit energy."""
 
     edges: Array
     log_density: Array
-    curve: PchipInterpolator  # log h
 
     def log_h(self, energy: Array) -> Array:
-        return self.curve(np.clip(energy, *self.curve.x[[0, -1]]))
+        """Linear between the centres."""
+        return np.interp(energy, self.centres, self.log_density)
 
     def averages(self, edges: Array) -> Array:
         """Of log h, over every bin."""
-        inside = np.clip(edges, *self.curve.x[[0, -1]])
-        outside = (edges - inside) * self.log_h(edges)  # log h is constant there
-        return np.diff(self.curve.antiderivative()(inside) + outside) / np.diff(edges)
+        energy = np.union1d(self.centres, edges)
+        integral = cumulative_trapezoid(self.log_h(energy), energy, initial=0)
+        return np.diff(integral[np.searchsorted(energy, edges)]) / np.diff(edges)
 
     @property
     def centres(self) -> Array:
@@ -59,14 +59,22 @@ class Shape:
         count = int(np.clip(samples // SAMPLES_PER_FINE_BIN, *FINE_BINS))
         edges = edges_by_samples(pool, targets, count)
         log_sum, number = _log_sums(pool, targets, edges)
-        log_density = log_sum - np.log(np.diff(edges))
-        met = np.isfinite(log_density)
-        if met.sum() < 2:
-            raise ValueError("The energies of this ladder are all the same, so it has no distribution of energies.")
-        centres = 0.5 * (edges[1:] + edges[:-1])
-        curve = PchipInterpolator(centres[met], log_density[met])
-        log_density[number < ENOUGH] = np.nan
-        return Shape(edges, log_density, curve)
+        first = _merged(number)
+        if len(first) < 2:
+            raise ValueError(f"The ladder has too few samples ({samples}) for a distribution of energies.")
+        log_sum, edges = np.logaddexp.reduceat(log_sum, first), np.append(edges[first], edges[-1])
+        return Shape(edges, log_sum - np.log(np.diff(edges)))
+
+
+def _merged(number: Array) -> Array:
+    """The first bins of groups of neighbours that together have ENOUGH samples; what is left over joins the last."""
+    first, gathered = [0], 0.0
+    for i, samples in enumerate(number):
+        if gathered >= ENOUGH and number[i:].sum() >= ENOUGH:
+            first.append(i)
+            gathered = 0.0
+        gathered += samples
+    return np.array(first)
 
 
 class FlatHistogram:
@@ -114,7 +122,7 @@ def edges_by_samples(pool: Pool, targets: Targets, bins: Any) -> Array:
     if energies[0] == energies[-1]:
         raise ValueError("The energies of this ladder are all the same, so it has no distribution of energies.")
     steps = 0.5 * np.linspace(0, 1, len(energies)) + 0.5 * (energies - energies[0]) / (energies[-1] - energies[0])
-    return np.interp(np.linspace(0, 1, checked), steps, energies)
+    return np.unique(np.interp(np.linspace(0, 1, checked), steps, energies))
 
 
 def _energies(pool: Pool, targets: Targets, at_most: int | None = None) -> Iterator[tuple[Array, Array]]:

@@ -77,9 +77,14 @@ class Mixture:
         near = self._near(energy)
         level, scale = self.level[near], self.log_scale[near]
         terms = scale + log_factor(level, self.softness, energy[:, None])
-        log_d = np.logaddexp(log_prior, logsumexp(terms, axis=1)) if level.size else np.full(energy.shape, log_prior)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            share = np.where(np.isfinite(terms), np.exp(terms - log_d[:, None]), 0.0)
+        top = np.maximum(terms.max(axis=1, initial=-np.inf), log_prior)
+        if not np.isfinite(top).all():  # without prior draws, above the first level
+            top = np.where(np.isfinite(top), top, 0.0)
+        share = np.exp(terms - top[:, None])
+        total = share.sum(axis=1) + np.exp(log_prior - top)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_d = top + np.log(total)
+            share /= total[:, None]
         if self.softness is None:
             return log_d, -(share * level).sum(axis=1)
         room = level - energy[:, None]

@@ -30,8 +30,8 @@ def distribution(
     """The probability density of an observable and its free energy -log P, over bins (their number, or their edges).
 
     low_peak, valley and high_peak are where the two peaks and the minimum between them lie; barrier_low and barrier_high
-    the heights of the peaks above it, log(P_peak/P_valley); barrier the smaller of the two.  NaN for a single peak.
-    None of them depends on `bins`.
+    the heights of the peaks above it, log(P_peak/P_valley); barrier the smaller of the two.  NaN for a single peak,
+    and where the ladder has too few samples to resolve the valley.  None of them depends on `bins`.
     """
     pool = Pool.of(ladder)
     check_recorded(pool, of)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -16,7 +18,23 @@ Array = np.ndarray
 Couplings = Mapping[str, tuple[float, str, float]]  # {name: (value, observable, factor)}
 
 
-@dataclass(frozen=True)
+ENERGY_BINS = 3000  # at least; as many as levels, so that a bin is narrow compared to the slack
+EXAMINED = 300_000  # energies from which the edges of these bins are chosen
+
+
+class Grid(NamedTuple):
+    """Bins of nearly equally many samples, narrow enough that a level's share in the mixture is constant within one."""
+
+    edges: Array  # between the bins
+    of_sample: Array  # the bin of every sample; those without weight are somewhere
+    energy: Array  # mean energy of the samples in a bin
+    weight: Array  # sum of n w in a bin
+
+    def bin(self, energy: Array) -> Array:
+        return np.searchsorted(self.edges, energy, side="right").astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
 class Replica:
     """One independent run: K levels of N particles, and M prior draws."""
 
@@ -62,6 +80,26 @@ class Replica:
         log_weight[~np.isfinite(self.particle_energy) | np.isnan(log_weight)] = -np.inf
         log_weight += np.log(self.shape[1]) - logsumexp(log_weight, axis=1, keepdims=True)
         return np.concatenate([np.where(np.isfinite(self.prior_energy), 0.0, -np.inf), log_weight.ravel()])
+
+    @cached_property
+    def grid(self) -> Grid:
+        sample = self.energy[:: max(1, len(self.energy) // EXAMINED)]
+        sample = np.sort(sample[np.isfinite(sample)])
+        count = min(len(sample), max(ENERGY_BINS, len(self.level)))
+        edges = np.unique(sample[np.linspace(0, len(sample) - 1, count + 1).astype(int)[1:-1]])
+        index = np.searchsorted(edges, self.energy, side="right").astype(np.int32)
+        share = np.exp(self.log_share)
+        weight = np.bincount(index, share, len(edges) + 1)
+        live = np.where(share > 0, self.energy, 0.0)
+        middle = np.concatenate([edges[:1], 0.5 * (edges[1:] + edges[:-1]), edges[-1:]])
+        total = np.bincount(index, share * live, len(edges) + 1)
+        return Grid(edges, index, np.divide(total, weight, out=middle.astype(float), where=weight > 0), weight)
+
+    def with_volumes(self, log_volume: Array) -> Replica:
+        """The same samples with self-consistent volumes; what does not depend on volumes is kept."""
+        moved = dataclasses.replace(self, log_volume=log_volume, self_consistent=True)
+        vars(moved).update({name: vars(self)[name] for name in ("energy", "log_share", "grid") if name in vars(self)})
+        return moved
 
     def observable(self, name: str) -> Array:
         if name == "energy":

@@ -16,10 +16,11 @@ from scipy.signal import savgol_filter
 
 Array = np.ndarray
 
-SMOOTHED_OVER = 21  # fine bins
+SMOOTHED_OVER = (5, 21)  # fine bins, at least and at most: a fortieth of all, so that a sharp valley is not filled
 DEPARTURE = 1.0  # nats by which log P changes within a window, to either side
 SHALLOWEST = 0.5  # nats: a valley less deep does not separate phases
 BINS_PER_WINDOW = 12
+RESOLVED = 6  # bins a window needs, or its extremum is not resolved
 DEGREE = 4
 LARGEST_TILT = 60.0  # nats by which two peaks may differ in height
 
@@ -32,8 +33,8 @@ def smoothed(log_p: Array) -> Array:
     inside = slice(seen[0], seen[-1] + 1)
     curve = np.full(len(log_p), np.nan)
     bridged = np.interp(np.arange(inside.start, inside.stop), seen, log_p[seen])
-    window = min(SMOOTHED_OVER, (len(bridged) // 6) * 2 + 1)
-    curve[inside] = savgol_filter(bridged, window, 2) if window > 2 else bridged
+    window = int(np.clip(len(bridged) // 40, *SMOOTHED_OVER)) // 2 * 2 + 1
+    curve[inside] = savgol_filter(bridged, window, 2)
     return curve
 
 
@@ -76,13 +77,15 @@ class Landmarks:
 
     @staticmethod
     def of(curve: Array) -> Landmarks | None:
-        """None where the curve has no valley."""
+        """None where the curve has no valley, or where its bins are too wide to say how deep it is."""
         depth, *at = deepest_valley(curve)
         if not depth > SHALLOWEST:
             return None
         low, valley, high = at
         ends = (0, valley), (low, high), (valley, len(curve) - 1)
         windows = tuple(_window(curve, place, *limits) for place, limits in zip(at, ends, strict=True))
+        if min(map(len, windows)) - 1 < RESOLVED:
+            return None
         return Landmarks((low, valley, high), (windows[0], windows[1], windows[2]))
 
 

@@ -23,7 +23,6 @@ from observables.replica import Replica
 Array = np.ndarray
 
 KNOTS = 200
-ENERGY_BINS = 3000  # at least; twice as many as levels, so that a bin is narrow compared to the slack
 NEWTON_STEPS = 50
 CONVERGED = 1e-6  # largest change of any log G in a step
 
@@ -34,7 +33,8 @@ class Likelihood:
     def __init__(self, replica: Replica):
         self.replica = replica
         self.hats = _hats(len(replica.level))  # (K, knots): log G = telescoped + hats @ correction
-        self.energy, self.samples = _histogram(replica)
+        met = replica.grid.weight > 0
+        self.energy, self.samples = replica.grid.energy[met], replica.grid.weight[met]
 
     def knots_near(self, levels: slice) -> tuple[int, int]:
         """The range of knots on which these levels depend."""
@@ -77,7 +77,7 @@ def with_self_consistent_volumes(replica: Replica) -> Replica:
     volumes = self_consistent_volumes(replica)
     if not np.all(np.isfinite(volumes)):
         raise ValueError("The level volumes cannot be made self-consistent; ask a Pool(ladder, volumes='telescoped').")
-    return dataclasses.replace(replica, log_volume=volumes, self_consistent=True)
+    return replica.with_volumes(volumes)
 
 
 def _hats(count: int) -> csr_array:
@@ -86,15 +86,3 @@ def _hats(count: int) -> csr_array:
     if len(knots) == 1:
         return csr_array(np.ones((count, 1)))
     return csr_array(make_interp_spline(knots, np.eye(len(knots)), k=1)(np.arange(count)))
-
-
-def _histogram(replica: Replica) -> tuple[Array, Array]:
-    """Mean energy and total n w of the samples in bins of equally many samples."""
-    weight = np.exp(replica.log_share)
-    live = np.flatnonzero(weight > 0)
-    order = live[np.argsort(replica.energy[live], kind="stable")]
-    count = min(len(order), max(ENERGY_BINS, 2 * len(replica.level)))
-    edges = np.unique(np.linspace(0, len(order), count + 1).astype(int))
-    total = np.add.reduceat(weight[order], edges[:-1])
-    mean = np.add.reduceat(weight[order] * replica.energy[order], edges[:-1]) / total
-    return mean, total

@@ -33,6 +33,44 @@ def test_energy_distribution_has_two_peaks(ladder):
     np.testing.assert_allclose(found.free_energy, -found.log_p)
 
 
+def test_barrier_does_not_depend_on_the_bins_shown(ladder):
+    shown = [observables.energy_distribution(ladder, bins=bins) for bins in (20, 150)]
+    assert float(shown[0].barrier) == float(shown[1].barrier)
+    assert float(shown[0].barrier_err) == float(shown[1].barrier_err)
+
+
+def test_barrier_error_is_the_scatter_of_ladders():
+    """Peaks and valley are found anew in every ladder: their noise must be in the error of a single one."""
+    exact = deepest_valley(PROBLEM.canonical().logpdf(np.linspace(14, 52, 7601)))[0]
+    z = []
+    for seed in range(24):
+        made = synthetic.ladder(PROBLEM, particles=800, seed=100 + seed, ess=0.8, last=17.0)
+        found = observables.energy_distribution(made, bins=10)
+        z.append(float((found.barrier - exact) / found.barrier_err))
+    # of 24 scores the mean has the error 0.2 and the variance 0.29
+    assert abs(np.mean(z)) < 0.8, z
+    assert 0.3 < np.var(z) < 2.2, z
+
+
+def test_a_valley_of_a_few_samples_is_not_measured():
+    few = synthetic.ladder(PROBLEM, particles=100, seed=1, ess=0.8, last=17.0)
+    found = observables.energy_distribution(few)
+    assert np.isnan(found.barrier) and np.isnan(found.barrier_equal_height)
+    assert np.isfinite(found.log_p).mean() > 0.5
+
+
+@pytest.mark.parametrize("errors", ["replicas", "genealogy"])
+def test_barrier_of_any_observable(ladder, errors):
+    found = observables.distribution(ladder, "energy", errors=errors)
+    low, valley, high = PROBLEM.canonical().logpdf(np.array([20.0, float(found.valley), 40.0]))
+    assert abs(found.barrier_low - (low - valley)) < 4 * found.barrier_low_err < 1.2
+    assert abs(found.barrier_high - (high - valley)) < 4 * found.barrier_high_err < 1.2
+    assert found.barrier == min(found.barrier_low, found.barrier_high)
+    assert abs(found.low_peak - 20) < 1
+    assert abs(found.high_peak - 40) < 1
+    assert np.isnan(observables.distribution(ladder, "energy", beta=0.2, errors=errors).barrier)
+
+
 def test_equal_height_is_where_the_peaks_are_equal(ladder):
     found = observables.energy_distribution(ladder)
     # log P at the peaks, tilted: -log w_i + (beta-1)-dependence of a normal density, exactly
