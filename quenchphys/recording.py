@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -62,6 +63,7 @@ class Column:
         if self._file:
             self._file.flush()
             size = (self._rows, *self.shape)
+            # Copy on write: blanking the ends of replicas must not reach the record of a checkpoint.
             array: np.ndarray = np.memmap(self._file, dtype=self.dtype, mode="c", shape=size)
         else:
             array = np.concatenate(self._blocks)
@@ -84,16 +86,18 @@ class Record:
         record = Record(folder=folder)
         listed: dict[str, Any] = json.loads((folder / "columns.json").read_text())
         for number, (name, (dtype, shape)) in enumerate(listed.items()):
-            file = open(_file(folder, number), "r+b")  # noqa: SIM115
-            column = Column(file, rows)
-            column.shape, column.dtype = tuple(shape), np.dtype(dtype)
-            size = rows * int(np.prod(shape)) * column.dtype.itemsize
-            if os.fstat(file.fileno()).st_size < size:
+            path, size = _file(folder, number), rows * int(np.prod(shape)) * np.dtype(dtype).itemsize
+            if not path.exists() or path.stat().st_size < size:
                 raise ValueError(
                     f"The record in {folder} is shorter than its checkpoint says: {name} has too few levels."
                 )
-            file.truncate(size)
+            if path.stat().st_size > size:
+                # A ladder may still be mapped onto the longer file, so it is replaced, not cut.
+                write_whole(path, partial(_copy_beginning, path, size), overwrite=True)
+            file = open(path, "r+b")  # noqa: SIM115
             file.seek(size)
+            column = Column(file, rows)
+            column.shape, column.dtype = tuple(shape), np.dtype(dtype)
             record._columns[name] = column
         return record
 
@@ -124,7 +128,16 @@ class Record:
     def _new_file(self) -> IO[bytes] | None:
         if self._folder is None:
             return None
-        return open(_file(self._folder, len(self._columns)), "w+b")
+        path = _file(self._folder, len(self._columns))
+        path.unlink(missing_ok=True)  # a ladder may still be mapped onto the old one
+        return open(path, "w+b")
+
+
+def _copy_beginning(source: Path, size: int, target: Path) -> None:
+    with open(source, "rb") as old, open(target, "wb") as new:
+        while size > 0 and (part := old.read(min(size, 1 << 24))):
+            new.write(part)
+            size -= len(part)
 
 
 def _file(folder: Path, number: int) -> Path:

@@ -23,7 +23,7 @@ import xarray as xr
 from workflows.effort import Effort
 from workflows.family import Family, Model, check_bracket, family
 from workflows.first_order import phases_of, request_of, search
-from workflows.fits import add_fit, largest_sizes, least_squares
+from workflows.fits import BELIEVED, add_fit, largest_sizes, least_squares
 from workflows.narration import Narrator
 from workflows.second_order import critical_point
 from workflows.study import Study, finished
@@ -117,6 +117,8 @@ def _coexistence_line(
     result = table.assign_coords(size=("size", list(lines), {"long_name": "linear size"}))
     _fit_coexistence(result, coupling)
     doubtful = [f"L = {L}: {point.attrs['why']}" for L, point in zip(lines, points, strict=True) if not point.trusted]
+    if float(result[f"{coupling}_infinite_p_value"]) < BELIEVED:
+        doubtful.append(f"The sizes do not follow one law (p = {float(result[f'{coupling}_infinite_p_value']):.2g}).")
     return _label(result, coupling, "first", doubtful)
 
 

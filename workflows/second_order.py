@@ -11,12 +11,13 @@ import observables
 import quenchphys as qp
 from workflows.effort import Effort
 from workflows.family import Family
-from workflows.fits import Fit, add_fit, largest_sizes, power_law
+from workflows.fits import Fit, add_fit, largest_sizes, power_law, with_correction
 from workflows.study import Study
 
 Array = np.ndarray
 
 STEPS = 12
+SIZES_FOR_A_CORRECTION = 4
 CONVERGED = 1e-3  # of its error, by which the critical coupling may still move
 
 
@@ -28,32 +29,36 @@ class Size(NamedTuple):
     pool: observables.Pool
 
     def at(self, coupling: str, value: float) -> xr.Dataset:
+        # Errors from a few replicas are too uncertain themselves to weigh sizes against each other.
         here: dict[str, Any] = {coupling: value}
-        return observables.binder(self.pool, coupling, **here)
+        return observables.binder(self.pool, coupling, errors="genealogy", **here)
 
 
 def critical_point(
     lines: dict[int, Family], bracket: tuple[float, float], efforts: dict[int, Effort], study: Study
 ) -> xr.Dataset:
-    """One ladder a size, the first two in the middle of the bracket, the others where those before them meet."""
+    """One ladder a size, all in the middle of the bracket."""
     coupling = next(iter(lines.values())).coupling
+    middle = 0.5 * sum(bracket)
     sizes: list[Size] = []
-    at = 0.5 * sum(bracket)
     for L, line in lines.items():
-        where = f"L = {L}, {coupling} = {at:.6g}"
-        ladder = study.ladder(f"L{L}_{at:.9g}", line.at(at), efforts[L], where)
+        ladder = study.ladder(f"L{L}_{middle:.9g}", line.at(middle), efforts[L], f"L = {L}, {coupling} = {middle:.6g}")
         sizes.append(Size(L, ladder, observables.Pool(ladder)))
-        if len(sizes) > 1:
-            at = float(np.clip(meeting(sizes, coupling, at)[0].value[0], *bracket))
-    fit, point = meeting(sizes, coupling, at)
+    try:
+        fit, point = meeting(sizes, coupling, middle)
+    except ValueError as cause:
+        raise ValueError(
+            f"The critical point is too far from {coupling} = {middle:g}, the middle of the bracket, to be seen from there: "
+            f"move or narrow the bracket.  {cause}"
+        ) from cause
     lengths = np.array([size.length for size in sizes])
     critical, error = fit.value[0], fit.error[0]
     if not bracket[0] <= critical <= bracket[1]:
         side, end = ("below", bracket[0]) if critical < bracket[0] else ("above", bracket[1])
         said = ", ".join(f"{float(b):.3f} at L = {L}" for L, b in zip(lengths, point["binder"], strict=True))
         raise ValueError(
-            f"The Binder cumulants do not meet in the bracket: at {coupling} = {at:g} they are {said}, so the critical "
-            f"point lies {side} {end:g} (near {critical:.5g})."
+            f"The Binder cumulants do not meet in the bracket: at {coupling} = {critical:g} they are {said}, so the "
+            f"critical point lies {side} {end:g} (near {critical:.5g})."
         )
     result = point.assign_coords(size=("size", lengths, {"long_name": "linear size"}))
     add_fit(result, f"{coupling}_critical", fit, 0, lengths)
@@ -65,6 +70,11 @@ def critical_point(
         for size in sizes
         if not size.ladder.outcome.trusted
     ]
+    if not fit.believed:
+        doubtful.append(
+            f"The Binder cumulants of these sizes do not meet in one point (p = {fit.p_value:.2g}): corrections to scaling "
+            f"are visible; add larger sizes, at least {SIZES_FOR_A_CORRECTION} in all."
+        )
     why = " ".join(doubtful)
     return result.assign_attrs(
         workflow="finite_size_scaling", coupling=coupling, order="second", trusted=int(not why), why=why
@@ -74,7 +84,8 @@ def critical_point(
 def meeting(sizes: list[Size], coupling: str, start: float) -> tuple[Fit, xr.Dataset]:
     """The coupling c and the value B* at which all Binder cumulants agree, by least squares.
 
-    B_L(c) is followed along its slope from where it was measured, B_L(c0) + B_L'(c0) (c - c0) = B*, until c0 = c.
+    B_L(c) is followed along its slope from where it was measured, B_L(c0) + B_L'(c0) (c - c0) = B* + A L^(-omega), until
+    c0 = c.  The correction to scaling is left out where there are too few sizes to tell it.
     """
     at = start
     lengths = [size.length for size in sizes]
@@ -83,7 +94,8 @@ def meeting(sizes: list[Size], coupling: str, start: float) -> tuple[Fit, xr.Dat
         slope = point["binder_slope"].values
         # Unknowns (c - c0, B*): B_L(c0) = B* - slope (c - c0).
         design = np.stack([-slope, np.ones(len(slope))], axis=1)
-        fit = largest_sizes(design, point["binder"].values, point["binder_err"].values, lengths)
+        law = with_correction if len(sizes) >= SIZES_FOR_A_CORRECTION else largest_sizes
+        fit = law(design, point["binder"].values, point["binder_err"].values, lengths)
         moved, at = fit.value[0], at + fit.value[0]
         fit.value[0] = at
         if abs(moved) < CONVERGED * fit.error[0]:

@@ -74,6 +74,15 @@ def test_a_corrupted_generation_is_passed_over(whole, kept, part, capsys):
     assert "passed over" in capsys.readouterr().out
 
 
+def test_a_ladder_does_not_change_when_its_checkpoint_is_taken_up_again(whole, tmp_path):
+    """Its arrays are mapped onto the record, which a later call cuts and extends."""
+    first = qp.quench(TARGET, **SMALL, checkpoint=qp.Checkpoint(tmp_path / "run", levels=16))
+    shutil.rmtree(tmp_path / f"run/generations/{generations(tmp_path / 'run')[-1]}")
+    again = qp.quench(TARGET, **SMALL, checkpoint=tmp_path / "run")
+    assert_same(whole, first)
+    assert_same(whole, again)
+
+
 def test_a_torn_record_is_found(kept):
     """Shorter than any generation says: the run begins again rather than go on from what is not there."""
     column = next((kept / "record").glob("column-*.bin"))

@@ -8,7 +8,7 @@ from mean_field_model import binder, coexistence_mu2, one_site
 
 import workflows
 from workflows.effort import Effort
-from workflows.fits import largest_sizes, least_squares, power_law
+from workflows.fits import largest_sizes, least_squares, power_law, with_correction
 
 SMALL = {"model": one_site, "particles": 64, "replicas": 4, "progress": False}
 
@@ -29,6 +29,19 @@ def test_small_sizes_are_left_out_where_the_law_does_not_hold_yet():
     fit = largest_sizes(np.ones((4, 1)), y, error, sizes)
     assert list(fit.used) == [False, False, True, True] or list(fit.used) == [False, False, False, True]
     assert fit.dof >= 1
+
+
+def test_a_correction_to_scaling_is_taken_out():
+    """Points on 2 + 0.3 L^-1.6, with errors far smaller than the correction."""
+    rng, sizes, error = np.random.default_rng(5), np.array([8, 12, 16, 24, 32]), np.full(5, 1e-4)
+    z = []
+    for _ in range(200):
+        y = 2.0 + 0.3 * sizes**-1.6 + error * rng.standard_normal(5)
+        fit = with_correction(np.ones((5, 1)), y, error, sizes)
+        z.append((fit.value[0] - 2.0) / fit.error[0])
+    assert abs(np.mean(z)) < 1.0
+    assert 0.2 < np.std(z) < 1.2
+    assert np.abs(largest_sizes(np.ones((5, 1)), y, error, sizes).value[0] - 2.0) > 10 * error[0]
 
 
 def test_a_power_law_is_found():
