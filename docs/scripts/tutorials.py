@@ -1,7 +1,6 @@
 """The quick commands of the tutorials, run as a reader would: tables on standard output, figures in docs/figures.
 
     python docs/scripts/tutorials.py fss             tutorial_fss.png
-    python docs/scripts/tutorials.py critical        tutorial_critical.png
     python docs/scripts/tutorials.py zbeta           tutorial_zbeta.png
 
 Results and ladders go to out/; a second call takes the ladders from there and only draws anew.
@@ -21,7 +20,6 @@ from workflows.command import main as quenchphys
 
 COMMANDS = {
     "fss": "fss --sizes 8 12 16 --bracket 2.25 2.33 --quick",
-    "critical": "fss --model phi4 --set lam=0.25 --sizes 12 16 24 32 --bracket -1.32 -1.22 --quick",
     "zbeta": "zbeta --L 8 --set mu2=2.2957 --beta 0 1.2 121 --quick",
 }
 
