@@ -70,3 +70,14 @@ class Uncertain:
         g = np.array(gradient)  # (1 + m, T, ...)
         variance = np.einsum("it...,tij,jt...->t...", g, self._covariance, g)
         return np.sqrt(np.maximum(variance, 0))
+
+    def log_correction(self, error: Array) -> Array:
+        """What is added to the logarithm of a mean over blocks, of Z or of a density with this error, to remove its bias.
+
+        The Z of a block with telescoped volumes is unbiased, so the logarithm of the mean of B of them is low by
+        error^2/2.  With self-consistent volumes it is log Z that is nearly unbiased (on exact ladders its bias is a
+        fifth of its variance, not a half), so the logarithm of the mean Z is high by (B - 1) error^2/2.
+        """
+        if self.found.pool.volumes == "telescoped":
+            return error**2 / 2
+        return -(len(self.found.log_z) - 1) * error**2 / 2

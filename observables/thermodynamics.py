@@ -17,13 +17,14 @@ def partition_function(ladder: Source, beta: Any = 1.0, *, errors: str = "auto",
     """log Z(beta) = log E_pi[exp(-beta U)].
 
     beta and couplings (such as mu2=) are numbers or lists; the lists become the dimensions of the answer.  log_z is the
-    logarithm of the mean Z of the replicas plus log_z_err^2/2, the first-order correction for the concave logarithm.
+    logarithm of the mean Z of the replicas, corrected for the bias of the logarithm: by +log_z_err^2/2 with telescoped
+    volumes, by -(B - 1) log_z_err^2/2 for B blocks of replicas with self-consistent ones (`Uncertain.log_correction`).
     """
     pool = Pool.of(ladder)
     targets = Targets.grid(pool, beta, couplings)
     uncertain = Uncertain(estimate(pool, targets, no_moments), errors)
     log_z, error = uncertain.of(lambda log_z, mean: log_z)
-    return dataset(uncertain, {"log_z": (log_z + error**2 / 2, error)})
+    return dataset(uncertain, {"log_z": (log_z + uncertain.log_correction(error), error)})
 
 
 def thermodynamics(ladder: Source, beta: Any = 1.0, *, errors: str = "auto", **couplings: Any) -> xr.Dataset:
@@ -36,7 +37,8 @@ def thermodynamics(ladder: Source, beta: Any = 1.0, *, errors: str = "auto", **c
     found = estimate(pool, targets, lambda replica, energy: Columns([energy - centre, (energy - centre) ** 2]))
     uncertain = Uncertain(found, errors)
     log_z, log_z_err = uncertain.of(lambda log_z, mean: log_z)
-    log_z = log_z + log_z_err**2 / 2
+    correction = uncertain.log_correction(log_z_err)
+    log_z = log_z + correction
     answers = {
         "log_z": (log_z, log_z_err),
         "energy": uncertain.of(lambda log_z, mean: centre + mean[:, 0]),
@@ -44,7 +46,7 @@ def thermodynamics(ladder: Source, beta: Any = 1.0, *, errors: str = "auto", **c
         "entropy": uncertain.of(lambda log_z, mean: log_z + at * (centre + mean[:, 0])),
         "free_energy": uncertain.of(lambda log_z, mean: -log_z / at),
     }
-    answers["entropy"] = (answers["entropy"][0] + log_z_err**2 / 2, answers["entropy"][1])
+    answers["entropy"] = (answers["entropy"][0] + correction, answers["entropy"][1])
     with np.errstate(divide="ignore", invalid="ignore"):
         answers["free_energy"] = (-log_z / at, answers["free_energy"][1])
     return dataset(uncertain, answers)

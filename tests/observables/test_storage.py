@@ -160,3 +160,19 @@ def test_replicas_of_different_length(ladder, tmp_path):
     again = load(save(tree, tmp_path / "ladder.nc"))
     assert [len(r.level) for r in observables.Pool(again).replicas] == [ladder.levels.sizes["level"], 40]
     assert np.isfinite(observables.partition_function(again).log_z)
+
+
+def test_a_file_that_was_changed_is_refused(ladder, tmp_path):
+    path = save(ladder, tmp_path / "ladder.nc")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="not as it was written"):
+        load(path)
+
+
+def test_a_file_another_program_wrote_needs_no_seal(ladder, tmp_path):
+    ours, theirs = save(ladder, tmp_path / "ours.nc"), tmp_path / "theirs.nc"
+    with xr.open_datatree(ours, engine="h5netcdf") as tree:
+        tree.load().to_netcdf(theirs, engine="h5netcdf")
+    assert load(theirs).outcome is load(ours).outcome
