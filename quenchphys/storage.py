@@ -16,6 +16,7 @@ from typing import Any, Literal
 import xarray as xr
 
 from quenchphys.ladder import Ladder, Outcome
+from quenchphys.sealing import broken, seal
 
 ENGINE: Literal["h5netcdf"] = "h5netcdf"
 GROUPS = ("levels", "particles", "prior", "configurations")
@@ -45,8 +46,29 @@ LONG_NAMES = {
 
 def save(ladder: Ladder | xr.DataTree, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
     """Write a ladder to `path`, all or nothing; an existing file stays unless `overwrite` is set."""
-    tree = ladder.tree if isinstance(ladder, Ladder) else ladder
-    return write_whole(path, lambda part: _described(tree).to_netcdf(part, engine=ENGINE), overwrite=overwrite)
+    return write_netcdf(_described(ladder.tree if isinstance(ladder, Ladder) else ladder), path, overwrite=overwrite)
+
+
+def write_netcdf(data: xr.DataTree | xr.Dataset, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+    """Write labelled data as one sealed file, all or nothing."""
+
+    def write(part: Path) -> None:
+        data.to_netcdf(part, engine=ENGINE)
+        seal(part)
+
+    return write_whole(path, write, overwrite=overwrite)
+
+
+def check_readable(path: str | os.PathLike[str], what: str) -> Path:
+    """Refuse a file that is not there or not as it was written, before HDF5 looks at it."""
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"There is no {what} at {path}.")
+    if path.is_dir():
+        raise IsADirectoryError(f"A {what} is one file, but {path} is a directory.")
+    if broken(path):
+        raise ValueError(f"{path} is not as it was written: it was damaged, or another program changed it.")
+    return path
 
 
 def check_writable(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -87,9 +109,7 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[Path], Any], *, o
 
 def load(path: str | os.PathLike[str]) -> Ladder:
     """Read a ladder into memory.  Nothing in a file is ever executed."""
-    path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"There is no ladder at {path}.")
+    path = check_readable(path, "ladder")
     try:
         with xr.open_datatree(path, engine=ENGINE) as opened:
             tree = opened.load()

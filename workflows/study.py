@@ -22,7 +22,7 @@ import xarray as xr
 import quenchphys as qp
 from quenchphys.checkpointing import difference
 from quenchphys.interruption import Interrupted
-from quenchphys.storage import ENGINE, check_writable, write_whole
+from quenchphys.storage import ENGINE, check_readable, check_writable, write_netcdf, write_whole
 from workflows.effort import Effort
 from workflows.narration import Narrator
 
@@ -87,7 +87,7 @@ class Study:
         """Label the result with its request, and write it."""
         result = result.assign_attrs(request=json.dumps(self._request), quenchphys_version=qp.__version__)
         if self.path is not None:
-            write_whole(self.path, lambda part: result.to_netcdf(part, engine=ENGINE), overwrite=self._overwrite)
+            write_netcdf(result, self.path, overwrite=self._overwrite)
             self.narrator.say(f"result: {self.path}")
         return result
 
@@ -117,9 +117,7 @@ def finished(out: Path, request: Request) -> xr.Dataset | None:
 
 def load_result(path: str | os.PathLike[str]) -> xr.Dataset:
     """Read what a workflow wrote."""
-    path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"There is no result at {path}.")
+    path = check_readable(path, "result")
     try:
         result = xr.load_dataset(path, engine=ENGINE)
     except PermissionError:
