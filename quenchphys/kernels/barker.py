@@ -14,29 +14,17 @@ import jax
 import jax.numpy as jnp
 
 from quenchphys.density import Density, Point
-from quenchphys.kernels.kernel import Move, metropolis
-from quenchphys.kernels.mala import langevin_steps
+from quenchphys.kernels.kernel import Move, OneGradientSteps, metropolis
 from quenchphys.noise import normal, uniform
 
 Array = jax.Array
 
 
 @dataclass(frozen=True)
-class Barker:
+class Barker(OneGradientSteps):
     """`steps` per level; by default as many as `MALA`."""
 
-    steps: int | None = None
-    step_size: float | None = None
     target_acceptance: float = 0.4
-
-    def transitions(self, dimension: int) -> int:
-        return self.steps or langevin_steps(dimension)
-
-    def gradients(self) -> float:
-        return 1.0
-
-    def first_step_size(self, dimension: int) -> float:
-        return dimension ** (-1 / 6)
 
     def transition(
         self, key: Array, shared: Array, point: Point, density: Density, step_size: Array, scale: Array

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import jax
@@ -56,6 +58,25 @@ class Kernel(Protocol):
         `key` is the population's own; `shared` is the same for all replicas, for choices that fix how long they run.
         """
         ...
+
+
+@dataclass(frozen=True)
+class OneGradientSteps:
+    """Settings of kernels that make many short steps, each with one gradient: random walks that follow the score."""
+
+    steps: int | None = None
+    step_size: float | None = None
+    target_acceptance: float = 0.5
+
+    def transitions(self, dimension: int) -> int:
+        """As given, or max(16, 2^ceil(log2 sqrt D)): a random walk crosses a D-dimensional shell in about sqrt(D) steps."""
+        return self.steps or max(16, 2 ** math.ceil(math.log2(math.sqrt(dimension))))
+
+    def gradients(self) -> float:
+        return 1.0
+
+    def first_step_size(self, dimension: int) -> float:
+        return dimension ** (-1 / 6)
 
 
 def metropolis(key: Array, log_accept: Array, proposal: Point, point: Point) -> tuple[Point, Move]:
