@@ -26,7 +26,8 @@ def density_of_states(ladder: Source, bins: Any = 100, *, errors: str = "auto", 
     """log g(E), the prior probability per unit energy, with the microcanonical beta(E) = S'(E) and S''(E), S = log g.
 
     bins: a number of bins over the energies the ladder met, finer where it has more samples, or their edges.  log g is
-    averaged over the bin, and corrected for the bias of a logarithm as log Z is.
+    averaged over the bin and has log_g_err^2/2 added: the content of a bin is a count, unbiased itself but not in its
+    logarithm.
     """
     pool = Pool.of(ladder)
     targets = _one_target(pool, 0.0, couplings)
@@ -36,7 +37,7 @@ def density_of_states(ladder: Source, bins: Any = 100, *, errors: str = "auto", 
     _, slope, curvature = local_fit(flat.centres, enough, window=4, degree=3)
     log_g, log_g_err = flat.of(lambda log_g: log_g)
     answers = {
-        "log_g": Answer(log_g + flat.uncertain.log_correction(log_g_err), log_g_err),
+        "log_g": Answer(log_g + log_g_err**2 / 2, log_g_err),
         "beta_microcanonical": flat.of(lambda log_g: apply(slope, log_g)),
         "entropy_curvature": flat.of(lambda log_g: apply(curvature, log_g)),
     }

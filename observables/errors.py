@@ -72,7 +72,7 @@ class Uncertain:
         return np.sqrt(np.maximum(variance, 0))
 
     def log_correction(self, error: Array) -> Array:
-        """What is added to the logarithm of a mean over blocks, of Z or of a density with this error, to remove its bias.
+        """What is added to log Z, the logarithm of the mean Z of the blocks, with this error, to remove its bias.
 
         The Z of a block with telescoped volumes is unbiased, so the logarithm of the mean of B of them is low by
         error^2/2.  With self-consistent volumes it is log Z that is nearly unbiased (on exact ladders its bias is a
