@@ -91,15 +91,27 @@ def _second_order(result: xr.Dataset) -> Figure:
     left.axvline(float(result[f"{coupling}_critical"]), color="grey", linewidth=0.8, linestyle=":")
     left.set(xlabel=coupling, ylabel="Binder cumulant", title=f"critical: {measured(result, f'{coupling}_critical')}")
     left.legend()
+    words = {"slope": "slope of the Binder cumulant", "fluctuation": r"$V \langle m^2 \rangle$"}
     for ax, name, exponent, label in (
-        (middle, "binder_slope", 1 / float(result["nu"]), rf"$\nu$ = {measured(result, 'nu')}"),
-        (right, "fluctuation", float(result["gamma_over_nu"]), rf"$\gamma/\nu$ = {measured(result, 'gamma_over_nu')}"),
+        (middle, "slope", 1 / float(result["nu"]), rf"$\nu$ = {measured(result, 'nu')}"),
+        (
+            right,
+            "fluctuation_equal_binder",
+            float(result["gamma_over_nu"]),
+            rf"$\gamma/\nu$ = {measured(result, 'gamma_over_nu')}",
+        ),
     ):
         sizes, y = result["size"].values.astype(float), np.abs(result[name].values)
         ax.errorbar(sizes, y, result[f"{name}_err"].values, fmt="o", markersize=4, capsize=2)
         middle_size = np.exp(np.log(sizes).mean())
         ax.plot(sizes, np.exp(np.log(y).mean()) * (sizes / middle_size) ** exponent, linewidth=1)
-        ax.set(xscale="log", yscale="log", xlabel="L", ylabel=name.replace("_", " "), title=label)
+        ax.set(
+            xscale="log",
+            yscale="log",
+            xlabel="L",
+            ylabel=name.removesuffix("_equal_binder").replace("_", " "),
+            title=label,
+        )
     return figure
 
 

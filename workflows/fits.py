@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -38,13 +38,19 @@ class Fit(NamedTuple):
 
 
 def least_squares(design: Array, y: Array, error: Array, used: Array | None = None) -> Fit:
-    """Minimise sum ((y - design @ parameters)/error)^2; the error bars of the points are taken as they are."""
+    """Minimise sum ((y - design @ parameters)/error)^2; the error bars of the points are taken as they are.
+
+    error: (n,) standard errors, or (n, n) the covariance of points that are not independent.
+    """
     used = np.ones(len(y), bool) if used is None else used
-    a, b = design[used] / error[used, None], y[used] / error[used]
-    covariance = np.linalg.inv(a.T @ a)
-    value = covariance @ (a.T @ b)
+    covariance = np.diag(error**2) if error.ndim == 1 else error
+    # Whitened by the Cholesky factor, the points are independent and of error one.
+    factor = np.linalg.cholesky(covariance[np.ix_(used, used)])
+    a, b = np.linalg.solve(factor, design[used]), np.linalg.solve(factor, y[used])
+    inverse = np.linalg.inv(a.T @ a)
+    value = inverse @ (a.T @ b)
     chi2 = float(((b - a @ value) ** 2).sum())
-    return Fit(value, np.sqrt(np.diagonal(covariance)), chi2, int(used.sum()) - design.shape[1], used)
+    return Fit(value, np.sqrt(np.diagonal(inverse)), chi2, int(used.sum()) - design.shape[1], used)
 
 
 def largest_sizes(design: Array, y: Array, error: Array, sizes: Sequence[int] | Array) -> Fit:
@@ -64,21 +70,23 @@ def largest_sizes(design: Array, y: Array, error: Array, sizes: Sequence[int] | 
     return fit
 
 
-def with_correction(design: Array, y: Array, error: Array, sizes: Sequence[int] | Array) -> Fit:
-    """The fit with one more term A L^(-omega), of which neither A nor omega is known.
+def with_correction(correction: Callable[[float], Array], y: Array, error: Array) -> Fit:
+    """A constant and a correction to scaling, y = constant + A correction(omega), where neither A nor omega is known.
 
-    Every omega has its own linear fit, of weight exp(-chi^2/2); parameters are averaged over a flat prior in omega, and
-    their error holds what omega leaves open.
+    Every omega has its own linear fit, of weight exp(-chi^2/2); the parameters are averaged over a flat prior in omega,
+    and their error holds what omega leaves open.
     """
-    lengths = np.asarray(sizes, float)
-    fits = [least_squares(np.column_stack([design, (lengths / lengths.min()) ** -omega]), y, error) for omega in OMEGA]
+    fits = []
+    for omega in OMEGA:
+        shape = correction(float(omega))
+        fits.append(least_squares(np.column_stack([np.ones(len(y)), shape / np.abs(shape).max()]), y, error))
     chi2 = np.array([fit.chi2 for fit in fits])
     weight = np.exp(-0.5 * (chi2 - chi2.min()))
     weight /= weight.sum()
     values, errors = (np.array([getattr(fit, part) for fit in fits]) for part in ("value", "error"))
     value = weight @ values
     variance = weight @ (errors**2 + (values - value) ** 2)
-    return Fit(value, np.sqrt(variance), float(chi2.min()), len(y) - design.shape[1] - 2, np.ones(len(y), bool))
+    return Fit(value, np.sqrt(variance), float(chi2.min()), max(0, len(y) - 3), np.ones(len(y), bool))
 
 
 def power_law(sizes: Sequence[int] | Array, y: Array, error: Array) -> Fit:

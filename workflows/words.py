@@ -60,7 +60,7 @@ def _scaling(result: xr.Dataset) -> list[str]:
     columns = (
         [coupling, "barrier", "interface_tension", "latent_heat"]
         if first
-        else ["binder", "binder_slope", "fluctuation"]
+        else ["crossing", "binder", "slope", "fluctuation"]
     )
     columns = [name for name in columns if name in result]
     lines = [f"finite-size scaling, {result.attrs['order']} order", ""]
