@@ -96,7 +96,7 @@ def _second_order(result: xr.Dataset) -> Figure:
         (middle, "slope", 1 / float(result["nu"]), rf"$\nu$ = {measured(result, 'nu')}"),
         (
             right,
-            "fluctuation_equal_binder",
+            "fluctuation",
             float(result["gamma_over_nu"]),
             rf"$\gamma/\nu$ = {measured(result, 'gamma_over_nu')}",
         ),
@@ -109,7 +109,7 @@ def _second_order(result: xr.Dataset) -> Figure:
             xscale="log",
             yscale="log",
             xlabel="L",
-            ylabel=name.removesuffix("_equal_binder").replace("_", " "),
+            ylabel=words[name],
             title=label,
         )
     return figure
