@@ -8,8 +8,9 @@ demo: .venv/ready
 	mkdir -p out
 	$(BIN)/quenchphys coexistence --L 8 --bracket 2.25 2.33 --out out/coexistence.nc --plot out/coexistence.png --overwrite
 
+# Two workers on two cores: threads of linear algebra on top of them would only wait for each other.
 test: lint
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
 lint: .venv/ready
 	$(BIN)/ruff check .

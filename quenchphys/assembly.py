@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -92,7 +94,7 @@ def assemble(
                     "problem": str(getattr(problem, "name", type(problem).__name__)),
                     "parameters": json.dumps(getattr(problem, "parameters", {})),
                     "couplings": json.dumps(dict(getattr(problem, "couplings", {}))),
-                    "phases": json.dumps(dict(getattr(problem, "phases", {}))),
+                    "phases": json.dumps(_bounds(getattr(problem, "phases", {}))),
                     "settings": json.dumps(plain(settings)),
                     "dimension": dimension,
                     "gradients_per_level": gradients,
@@ -180,6 +182,14 @@ def _blank(array: np.ndarray, count: np.ndarray) -> np.ndarray:
         if end < array.shape[1]:
             array[r, end:] = np.nan if array.dtype.kind == "f" else (-1 if array.dtype.kind == "i" else False)
     return array
+
+
+def _bounds(phases: Mapping[str, tuple[str, float, float]]) -> dict[str, Any]:
+    """As JSON knows it, which has no infinity: a bound that is none becomes null."""
+    return {
+        name: [observable, *(bound if math.isfinite(bound) else None for bound in bounds)]
+        for name, (observable, *bounds) in phases.items()
+    }
 
 
 def plain(settings: Settings) -> dict[str, Any]:

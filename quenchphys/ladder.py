@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import enum
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,7 +93,10 @@ class Ladder:
     @property
     def phases(self) -> dict[str, tuple[str, float, float]]:
         """{name: (observable, low, high)}"""
-        return {k: tuple(v) for k, v in json.loads(self.attrs["phases"]).items()}
+        return {
+            name: (observable, -math.inf if low is None else low, math.inf if high is None else high)
+            for name, (observable, low, high) in json.loads(self.attrs["phases"]).items()
+        }
 
     @property
     def settings(self) -> dict[str, Any]:
