@@ -23,7 +23,7 @@ import xarray as xr
 from workflows.effort import Effort
 from workflows.family import Family, Model, check_bracket, family
 from workflows.first_order import phases_of, request_of, search
-from workflows.fits import BELIEVED, add_fit, largest_sizes, least_squares
+from workflows.fits import BELIEVED, add_fit, largest_sizes
 from workflows.narration import Narrator
 from workflows.second_order import critical_point
 from workflows.study import Study, finished
@@ -117,8 +117,10 @@ def _coexistence_line(
     result = table.assign_coords(size=("size", list(lines), {"long_name": "linear size"}))
     _fit_coexistence(result, coupling)
     doubtful = [f"L = {L}: {point.attrs['why']}" for L, point in zip(lines, points, strict=True) if not point.trusted]
-    if float(result[f"{coupling}_infinite_p_value"]) < BELIEVED:
-        doubtful.append(f"The sizes do not follow one law (p = {float(result[f'{coupling}_infinite_p_value']):.2g}).")
+    for name in (f"{coupling}_infinite", "interface_tension_infinite"):
+        if name in result and float(result[f"{name}_p_value"]) < BELIEVED:
+            law = name.replace("_", " ")
+            doubtful.append(f"The sizes do not follow the law for {law} (p = {float(result[f'{name}_p_value']):.2g}).")
     return _label(result, coupling, "first", doubtful)
 
 
@@ -164,13 +166,14 @@ def _fit_coexistence(result: xr.Dataset, coupling: str) -> None:
     fit = largest_sizes(np.ones((len(sizes), 1)), moved, result[f"{coupling}_err"].values, sizes)
     add_fit(result, f"{coupling}_infinite", fit, 0, sizes)
     if "interface_tension" in result:
-        # barrier = 2 sigma L^(d-1) + a constant: per area, a straight line in the inverse area of a wall.
-        area = (result["barrier"] / result["interface_tension"]).values
+        # barrier = 2 sigma L^(d-1) + a constant: a straight line over the area of the walls.
         known = np.isfinite(result["barrier"].values)
-        if len(np.unique(area[known].round(6))) >= FEWEST_SIZES:
+        area = (result["barrier"] / result["interface_tension"]).values[known]
+        if len(np.unique(area.round(6))) >= FEWEST_SIZES:
             design = np.stack([area, np.ones(len(area))], axis=1)
-            barrier, error = (np.nan_to_num(result[name].values, nan=1.0) for name in ("barrier", "barrier_err"))
-            add_fit(result, "interface_tension_infinite", least_squares(design, barrier, error, known), 0, sizes)
+            barrier, error = (result[name].values[known] for name in ("barrier", "barrier_err"))
+            fit = largest_sizes(design, barrier, error, sizes[known])
+            add_fit(result, "interface_tension_infinite", fit, 0, sizes[known])
 
 
 def _label(result: xr.Dataset, coupling: str, order: str, doubtful: list[str]) -> xr.Dataset:
