@@ -5,13 +5,15 @@ target t(E)/h(E) is then nearly flat: all bins have nearly the same weight, and 
 constant within a bin, however steep the density is.  Values and errors come from that.
 
 What is reported is the average of log density over the bin, log(sum W/h) + average of log h, in which the noise of h
-cancels; at a point it would not.
+cancels; at a point it would not.  h is smoothed, because a histogram divided by itself is one: the logarithms would then
+be averaged fine bin by fine bin, each with the bias of its few samples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from observables.errors import Answer, Uncertain
 from observables.estimator import Targets, along, estimate
 from observables.histogram import bins_of, edges_for
 from observables.pool import Pool
+from observables.valley import smoothed
 
 Array = np.ndarray
 
@@ -29,6 +32,7 @@ OUTSIDE = 5e-4  # of the samples at either end are left out: too few for a bin
 SAMPLES_PER_FINE_BIN = 100
 FINE_BINS = (60, 4000)  # at least and at most
 ENOUGH = 10  # samples a fine bin has at least
+FLATTENED_OVER = 21  # fine bins
 EXAMINED = 200_000  # energies from which edges are chosen
 
 
@@ -39,9 +43,13 @@ class Shape:
     edges: Array
     log_density: Array
 
+    @cached_property
+    def nodes(self) -> tuple[Array, Array]:
+        """Energies and log h, which is linear in between."""
+        return self.centres, smoothed(self.log_density, FLATTENED_OVER)
+
     def log_h(self, energy: Array) -> Array:
-        """Linear between the centres."""
-        return np.interp(energy, self.centres, self.log_density)
+        return np.interp(energy, *self.nodes)
 
     def averages(self, edges: Array) -> Array:
         """Of log h, over every bin."""
@@ -60,7 +68,7 @@ class Shape:
         edges = edges_by_samples(pool, targets, count)
         log_sum, number = _log_sums(pool, targets, edges)
         first = _merged(number)
-        if len(first) < 2:
+        if len(first) < 6:
             raise ValueError(f"The ladder has too few samples ({samples}) for a distribution of energies.")
         log_sum, edges = np.logaddexp.reduceat(log_sum, first), np.append(edges[first], edges[-1])
         return Shape(edges, log_sum - np.log(np.diff(edges)))

@@ -48,7 +48,11 @@ def thermodynamics(ladder: Source, beta: Any = 1.0, *, errors: str = "auto", **c
     }
     answers["entropy"] = (answers["entropy"][0] + correction, answers["entropy"][1])
     with np.errstate(divide="ignore", invalid="ignore"):
-        answers["free_energy"] = (-log_z / at, answers["free_energy"][1])
+        free, free_err = -log_z / at, answers["free_energy"][1]
+    # At beta = 0 the free energy is its limit, the mean energy of the prior.
+    answers["free_energy"] = tuple(
+        np.where(at > 0, value, limit) for value, limit in zip((free, free_err), answers["energy"], strict=True)
+    )
     return dataset(uncertain, answers)
 
 

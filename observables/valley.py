@@ -25,15 +25,19 @@ DEGREE = 4
 LARGEST_TILT = 60.0  # nats by which two peaks may differ in height
 
 
-def smoothed(log_p: Array) -> Array:
-    """A curve through a fine histogram; bins without a value (NaN) are bridged, those at the ends stay NaN."""
+def smoothed(log_p: Array, over: int | None = None) -> Array:
+    """A curve through a fine histogram; bins without a value (NaN) are bridged, those at the ends stay NaN.
+
+    over: the number of bins a parabola is fitted to, a fortieth of all unless given.
+    """
     seen = np.flatnonzero(np.isfinite(log_p))
     if len(seen) < 5:
         return np.full(len(log_p), np.nan)
     inside = slice(seen[0], seen[-1] + 1)
     curve = np.full(len(log_p), np.nan)
     bridged = np.interp(np.arange(inside.start, inside.stop), seen, log_p[seen])
-    window = int(np.clip(len(bridged) // 40, *SMOOTHED_OVER)) // 2 * 2 + 1
+    window = int(np.clip(len(bridged) // 40, *SMOOTHED_OVER)) if over is None else min(over, len(bridged) // 2)
+    window = max(3, window // 2 * 2 + 1)
     curve[inside] = savgol_filter(bridged, window, 2)
     return curve
 
