@@ -20,6 +20,7 @@ def test_every_temperature_is_that_of_quadrature(tmp_path):
     assert found.log_z_err.values.max() < 0.3
     assert found.trusted == 1
     assert float(found.heat_capacity[0]) == 0.0
+    assert float(found.free_energy[0]) == float(found.energy[0])
     kept = workflows.load_result(tmp_path / "z.nc")
     assert (kept.log_z.values == found.log_z.values).all()
 
