@@ -1,6 +1,6 @@
 """Does a single ladder know its own error?  Genealogical errors against the scatter of 64 replicas.
 
-    python benchmarks/error_ratio.py [particles] [replicas]
+    python benchmarks/error_ratio.py [particles] [replicas] [part of a name]
 
 For each quantity: the standard deviation over replicas, the root mean square of the errors each replica claims by
 itself, and their ratio, which should lie between 0.6 and 1.6.
@@ -55,15 +55,16 @@ def table(name: str, ladder: Ladder, phase: tuple[str, float] | None) -> None:
         )
 
 
-def main(particles: int, replicas: int) -> None:
+def main(particles: int, replicas: int, wanted: str) -> None:
     for name, problem, phase in (
         ("gaussian(100)", qp.targets.gaussian(100), None),
         ("spike_slab(50)", qp.targets.spike_slab(50), ("spike", 0.5)),
         ("phi^6 L=8, mu2=2.2957", lattices.phi6(L=8, mu2=2.2957), ("q", 1.25)),
     ):
-        table(name, qp.quench(problem, particles=particles, replicas=replicas, seed=1), phase)
+        if wanted in name:
+            table(name, qp.quench(problem, particles=particles, replicas=replicas, seed=1), phase)
 
 
 if __name__ == "__main__":
-    given = [int(a) for a in sys.argv[1:3]]
-    main(*(given + [200, 64][len(given) :]))
+    given = sys.argv[1:4] + ["200", "64", ""][len(sys.argv) - 1 :]
+    main(int(given[0]), int(given[1]), given[2])
