@@ -29,6 +29,7 @@ from workflows.second_order import critical_point
 from workflows.study import Study, finished
 
 MULTIPLICITY = 2  # ordered phases that phi -> -phi carries into one another
+SECOND_ORDER_PARTICLES = 1000  # at all sizes: the largest ones tell most about a critical point
 FEWEST_SIZES = 3  # a law with an error and a quality needs them
 
 
@@ -69,6 +70,8 @@ def finite_size_scaling(
     kind = order_of(lines[lengths[0]], ends) if order is None else order
     if kind not in ("first", "second"):
         raise ValueError(f"order must be 'first' or 'second'; got {order!r}.")
+    if kind == "second" and particles is None:
+        particles = SECOND_ORDER_PARTICLES
     efforts = {L: Effort.on(line.at(ends[0]), particles, replicas, seed, softness) for L, line in lines.items()}
     fixed = {k: v for k, v in lines[lengths[0]].request().items() if k != "fixed"} | {"couplings": dict(couplings)}
     request = {"workflow": "finite_size_scaling", "order": kind, **fixed}
