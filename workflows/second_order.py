@@ -91,8 +91,8 @@ def critical_point(
     ]
     if not fit.believed:
         doubtful.append(
-            f"The Binder cumulants of these sizes do not meet in one point (p = {fit.p_value:.2g}): corrections to scaling "
-            f"are visible; add larger sizes, at least {CROSSINGS_FOR_A_CORRECTION + 1} in all."
+            f"The crossings of the Binder cumulants do not follow one law (p = {fit.p_value:.2g}): add larger sizes, "
+            f"at least {CROSSINGS_FOR_A_CORRECTION + 1} in all, or more particles."
         )
     why = " ".join(doubtful)
     return result.assign_attrs(
