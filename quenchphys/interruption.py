@@ -43,7 +43,9 @@ def interruptible() -> Iterator[Asked]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         print("\nStopping at the next block of levels; once more to stop at once.", file=sys.stderr, flush=True)
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    # A process that was told to ignore a signal, as in the background of a script, goes on ignoring it.
+    caught = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, ask) for number in caught}
     try:
         yield asked
     finally:

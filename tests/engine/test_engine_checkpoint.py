@@ -147,7 +147,7 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path):
     assert (tmp_path / "thesis.tex").read_text() == "ten years of work"
 
 
-def test_ctrl_c_keeps_the_state_and_says_how_to_go_on(whole, tmp_path):
+def test_ctrl_c_keeps_the_state_and_says_how_to_go_on(whole, tmp_path, ctrl_c):
     class Impatient:
         """A meter that presses Ctrl-C after some levels."""
 
@@ -160,7 +160,7 @@ def test_ctrl_c_keeps_the_state_and_says_how_to_go_on(whole, tmp_path):
 
     with pytest.raises(qp.Interrupted, match="the same call goes on from"):
         qp.quench(TARGET, **SMALL, checkpoint=tmp_path / "run", progress=Impatient())
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is ctrl_c
     assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=tmp_path / "run"))
 
 

@@ -111,7 +111,7 @@ def test_wrong_requests_are_refused_before_sampling(wrong, says, monkeypatch, tm
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupted_study_keeps_what_it_has_and_goes_on(tmp_path, monkeypatch):
+def test_an_interrupted_study_keeps_what_it_has_and_goes_on(tmp_path, monkeypatch, ctrl_c):
     out, settings = tmp_path / "run.nc", SMALL | {"model": "phi6"}  # a ladder of more than one block of levels
     quench, begun = Effort.quench, []
 
@@ -140,7 +140,7 @@ def test_an_interrupted_study_keeps_what_it_has_and_goes_on(tmp_path, monkeypatc
     monkeypatch.setattr(Effort, "quench", quench)
     assert float(found.mu2) == float(workflows.coexistence(4, (2.2, 2.5), **settings).mu2)
     assert not list((tmp_path / "run.ladders").glob("*.checkpoint"))
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is ctrl_c
 
 
 def test_outside_the_main_thread_no_signal_is_caught():

@@ -81,7 +81,7 @@ def test_help_teaches(capsys):
     assert "quenchphys coexistence --L 16 --bracket 2.27 2.30" in capsys.readouterr().out
 
 
-def test_ctrl_c_leaves_what_was_computed(tmp_path):
+def test_ctrl_c_leaves_what_was_computed(tmp_path, ctrl_c):
     """In a process of its own: interrupted in a ladder that is much too long, it ends soon, and says how to go on."""
     out = tmp_path / "run.nc"
     command = [sys.executable, "-m", "quenchphys", "coexistence", "--L", "4", "--bracket", "2.2", "2.5"]
