@@ -21,6 +21,7 @@ import lattices
 import quenchphys as qp
 from quenchphys.density import Density, configurations, evaluate, positions
 from quenchphys.levels import SoftLevels
+from quenchphys.noise import Stream
 
 PARTICLES, ROUNDS = 400, 7
 
@@ -36,7 +37,7 @@ def ours(kernel, transitions, problem, softness, level, step, scale, y, key):
     density = Density(problem, SoftLevels(softness), level)
 
     def one(point, key):
-        return kernel.transition(*jax.random.split(key), point, density, step, scale)
+        return kernel.transition(Stream(key), jax.random.fold_in(key, 1), point, density, step, scale)
 
     return jax.lax.scan(one, evaluate(problem, y), jax.random.split(key, transitions))[0].position
 

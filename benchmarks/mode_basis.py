@@ -23,9 +23,10 @@ import numpy as np
 import lattices
 import quenchphys as qp
 from lattices.torus import Torus, periodic
-from quenchphys.adaptation import combine_scale, read_scale, track
-from quenchphys.density import Density, configurations, evaluate, positions
+from quenchphys.adaptation import combine_scale, directions, track
+from quenchphys.density import Density, configurations, evaluate, positions, prior_scale
 from quenchphys.levels import SoftLevels
+from quenchphys.noise import Stream
 
 SHAPES = [(16,), (256,), (8, 8), (16, 16), (32, 32), (40, 40), (48, 48), (64, 64), (96, 96), (256, 256), (8, 8, 8)]
 SITES_IN_BATCH = 500_000
@@ -87,12 +88,14 @@ def sample_level(problem, x, energy, softness, leapfrogs, burn_in=200, transitio
     uniform = jnp.full(len(x), -jnp.log(len(x)))
 
     def scale_of(point):
-        return combine_scale(*read_scale(density.score(point), uniform))
+        norm, direction, weight = directions(density.score(point), jnp.exp(uniform))
+        precision = prior_scale(problem, direction.shape[-1]) ** -2
+        return combine_scale(direction / weight, jnp.nanmedian(norm), precision)
 
     def move(carry, key, adapt):
         point, step_size, scale = carry
         own, shared = jax.random.split(key)
-        point, moves = kernel.transition(own, shared, point, density, step_size, scale)
+        point, moves = kernel.transition(Stream(own), shared, point, density, step_size, scale)
         if adapt:
             scale = 0.8 * scale + 0.2 * scale_of(point)
             step_size = track(step_size, moves.acceptance.mean(), kernel.target_acceptance)

@@ -7,6 +7,7 @@ observables.partition_function(ladder, beta=[0.5, 1.0])
 
 from quenchphys import presets, stopping, targets
 from quenchphys.checkpointing import Checkpoint
+from quenchphys.devices import use_all_cores
 from quenchphys.interruption import Interrupted
 from quenchphys.kernels import HMC, MALA, Barker
 from quenchphys.ladder import Ladder, Outcome
@@ -15,6 +16,8 @@ from quenchphys.quenching import quench
 from quenchphys.stopping import EvidenceBelow, LevelLimit, ReachedEnergy, RemainingEvidence, WallTime
 from quenchphys.storage import load
 from quenchphys.tempering import temper
+
+use_all_cores()
 
 __version__ = "0.1.0"
 

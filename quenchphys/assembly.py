@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 import xarray as xr
+from jax.sharding import Mesh
 
 from quenchphys.accounting import Account
 from quenchphys.ladder import Ladder, Outcome
@@ -51,6 +52,7 @@ def assemble(
     family: Family,
     settings: Settings,
     plan: Plan,
+    mesh: Mesh,
     account: Account,
     record: Record,
     album: Album,
@@ -102,6 +104,7 @@ def assemble(
                     "wall_time": time.monotonic() - begun,
                     "created": datetime.now(UTC).isoformat(timespec="seconds"),
                     "backend": jax.default_backend(),
+                    "devices": f"{mesh.shape['replica']} x {mesh.shape['particle']}",
                     "versions": json.dumps(_versions()),
                 }
             ),

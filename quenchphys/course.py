@@ -81,7 +81,6 @@ def identity(
     settings: Settings,
     stop: StopRule,
     schedule: np.ndarray | None,
-    devices: int,
 ) -> dict[str, Any]:
     """What must be the same for a run to go on: said in the checkpoint, compared when it is taken up."""
     from quenchphys import __version__
@@ -91,7 +90,7 @@ def identity(
     return {
         "quenchphys": __version__,
         "jax": jax.__version__,
-        "backend": f"{devices} x {jax.default_backend()}",
+        "backend": jax.default_backend(),
         "method": method,
         "model": str(getattr(problem, "name", type(problem).__name__)),
         "parameters": dict(getattr(problem, "parameters", {})),

@@ -1,27 +1,72 @@
-"""How a run is spread over devices: replicas side by side, each device with its share and nothing to say to another."""
+"""How a run is spread over devices: replicas side by side without a word between them, then the particles of each."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import jax
+import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 from quenchphys import transition
 from quenchphys.caching import keep_compiled_programs
-from quenchphys.transition import Plan, State
+from quenchphys.spreading import AXIS
+from quenchphys.transition import Plan, Rung, State
 
 WARM_UP_ROUNDS = 40
 
-SPLIT, WHOLE = PartitionSpec("replica"), PartitionSpec()
+WHOLE, REPLICAS, PARTICLES = PartitionSpec(), PartitionSpec("replica"), PartitionSpec("replica", AXIS)
 
 
-def mesh_for(replicas: int) -> Mesh:
-    """As many devices as divide the replicas evenly."""
-    devices = jax.devices()
-    count = max(n for n in range(1, len(devices) + 1) if replicas % n == 0)
-    return Mesh(devices[:count], ("replica",))
+def use_all_cores() -> None:
+    """Make a JAX device of each processor core, as long as JAX has not started and nobody chose their number.
+
+    One thread with a chunk of particles in its cache is faster than all threads sharing every operation
+    (`benchmarks/throughput.py`).  Cores beyond 16 are left to the threads of a device.
+    """
+    chosen = getattr(jax.config, "jax_num_cpu_devices", -1) > 0 or "host_platform_device_count" in os.environ.get(
+        "XLA_FLAGS", ""
+    )
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if chosen or cores == 1:
+        return
+    try:
+        jax.config.update("jax_num_cpu_devices", min(cores, 16))
+    except RuntimeError:  # JAX has started with the devices it has
+        return
+
+
+def mesh_for(sets: int, tiles: int, devices: int | Sequence[Any] | None = None) -> Mesh:
+    """As many devices as can share sets of replicas and tiles of particles evenly.
+
+    Replicas are parted before particles, which have to communicate.
+    """
+    available = _available(devices)
+    shapes = [
+        (r, p)
+        for r in range(1, min(sets, len(available)) + 1)
+        for p in range(1, min(tiles, len(available) // r) + 1)
+        if sets % r == 0 and tiles % p == 0
+    ]
+    r, p = max(shapes, key=lambda shape: (shape[0] * shape[1], shape[0]))
+    return Mesh(np.array(available[: r * p]).reshape(r, p), ("replica", AXIS))
+
+
+def _available(devices: int | Sequence[Any] | None) -> list[Any]:
+    present = jax.devices()
+    if devices is None:
+        return present
+    if isinstance(devices, int | np.integer) and not isinstance(devices, bool):
+        if not 1 <= devices <= len(present):
+            raise ValueError(f"devices must be a number from 1 to {len(present)}, those present; {devices} was given")
+        return present[:devices]
+    chosen = list(devices) if isinstance(devices, Sequence) and not isinstance(devices, str) else []
+    if not chosen or any(device not in present for device in chosen) or len(set(chosen)) < len(chosen):
+        raise ValueError(f"devices must be a number or a list of different devices of {present}; {devices!r} was given")
+    return chosen
 
 
 @cache
@@ -34,21 +79,25 @@ class Programs:
     """The compiled programs of a plan on a mesh; made once, whatever the seed or the problem's couplings."""
 
     def __init__(self, plan: Plan, mesh: Mesh):
-        state: Any = State(*(WHOLE if name in ("common", "level") else SPLIT for name in State._fields))  # type: ignore[arg-type]
-        rung = PartitionSpec(None, "replica")
+        state: Any = dict.fromkeys(State._fields, REPLICAS) | {"common": WHOLE, "level": WHOLE, "point": PARTICLES}
+        state = State(**state)
+        rung: Any = dict.fromkeys(Rung._fields, PartitionSpec(None, "replica"))
+        rung = Rung(**(rung | dict.fromkeys(("energy", "observables"), PartitionSpec(None, "replica", AXIS))))
 
         def spread(function: Any, ins: tuple, outs: Any) -> Any:
             return jax.jit(jax.shard_map(function, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False))
 
         self.draw_prior = spread(
-            lambda problem, key: transition.draw_prior(problem, plan, key), (WHOLE, SPLIT), (SPLIT, SPLIT, SPLIT)
+            lambda problem, key: transition.draw_prior(problem, plan, key),
+            (WHOLE, REPLICAS),
+            (PARTICLES, PARTICLES, PARTICLES),
         )
         self.start = spread(
             lambda problem, family, key, common, draws, first: transition.start(
                 problem, plan, family, key, common, draws, first
             ),
-            (WHOLE, WHOLE, SPLIT, WHOLE, SPLIT, WHOLE),
-            (state, SPLIT, SPLIT),
+            (WHOLE, WHOLE, REPLICAS, WHOLE, PARTICLES, WHOLE),
+            (state, REPLICAS, REPLICAS),
         )
         self.warm_up = spread(
             lambda problem, family, state: transition.warm_up(problem, plan, family, state, WARM_UP_ROUNDS),

@@ -8,6 +8,7 @@ its rounds written out, so that counter, rounds and the map to a normal number a
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -35,25 +36,45 @@ def threefry(key: tuple[Array, Array], counter: tuple[Array, Array]) -> tuple[Ar
     return a, b
 
 
-def normal(key: Array, shape: tuple[int, ...]) -> Array:
+def normal(key: Array, shape: tuple[int, ...], first: Any = 0) -> Array:
     """Independent standard normal numbers: sqrt 2 erf^-1(2 u - 1)."""
     # u is a cell's centre, so 2 u - 1 is exact and never reaches +-1.
-    return np.float32(math.sqrt(2)) * jax.lax.erf_inv(2 * uniform(key, shape) - 1)
+    return np.float32(math.sqrt(2)) * jax.lax.erf_inv(2 * uniform(key, shape, first) - 1)
 
 
-def uniform(key: Array, shape: tuple[int, ...]) -> Array:
-    """Independent numbers, each the centre of one of 2^23 equal cells of (0, 1), float32."""
-    half = (*shape[:-1], (shape[-1] + 1) // 2)
-    if math.prod(half) >= 2**32:
-        raise ValueError(f"one call draws fewer than 2^33 numbers; the shape {shape} was given")
+def uniform(key: Array, shape: tuple[int, ...], first: Any = 0) -> Array:
+    """Independent numbers, each the centre of one of 2^23 equal cells of (0, 1), float32.
+
+    The counter is (row, place in the row), with rows numbered from `first`: the numbers of a row do not depend on which
+    rows are drawn with it.
+    """
+    rows, columns = shape[0], math.prod(shape[1:])
+    half = (rows, (columns + 1) // 2)
+    if max(half) >= 2**32:
+        raise ValueError(f"one call draws fewer than 2^32 rows of 2^33 numbers; the shape {shape} was given")
     words = jax.random.key_data(key)
-    place = jnp.zeros(half, jnp.uint32)
-    stride = 1
-    for axis in reversed(range(len(half))):
-        place = place + jax.lax.broadcasted_iota(jnp.uint32, half, axis) * np.uint32(stride)
-        stride *= half[axis]
-    pair = threefry((words[0], words[1]), (jnp.zeros_like(place), place))
-    word = jnp.concatenate(pair, axis=-1)[..., : shape[-1]]
+    row = jax.lax.broadcasted_iota(jnp.uint32, half, 0) + jnp.asarray(first, jnp.uint32)
+    pair = threefry((words[0], words[1]), (row, jax.lax.broadcasted_iota(jnp.uint32, half, 1)))
+    word = jnp.concatenate(pair, axis=-1)[:, :columns].reshape(shape)
     # The high 23 bits as the mantissa of a number in [1, 2), then the middle of its cell.
     mantissa = jax.lax.bitcast_convert_type((word >> 9) | np.uint32(0x3F800000), jnp.float32)
     return (mantissa - 1) + np.float32(2.0**-24)
+
+
+class Stream(NamedTuple):
+    """Random numbers for the particles `first`, `first + 1`, ... of a population.
+
+    Each particle has its own, so that a population can be cut into chunks, or spread over devices, without a change.
+    """
+
+    key: Array
+    first: Any = 0
+
+    def split(self, count: int = 2) -> list[Stream]:
+        return [Stream(key, self.first) for key in jax.random.split(self.key, count)]
+
+    def normal(self, shape: tuple[int, ...]) -> Array:
+        return normal(self.key, shape, self.first)
+
+    def uniform(self, shape: tuple[int, ...]) -> Array:
+        return uniform(self.key, shape, self.first)

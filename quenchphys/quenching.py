@@ -35,6 +35,7 @@ def quench(
     max_levels: int = 100_000,
     progress: bool | Meter | None = None,
     checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    devices: int | Sequence[Any] | None = None,
 ) -> Ladder:
     """Sample a problem down a ladder of soft energy levels pi(x) (E - U(x))_+^nu (Quenched Ensemble Sampling).
 
@@ -71,6 +72,8 @@ def quench(
         A folder, or `Checkpoint(folder, minutes=, levels=)`: the state of the run is kept there, and the same call goes on
         from it, to the same numbers as a run that was never interrupted.  Ctrl-C and SIGTERM then keep the state and raise
         `Interrupted`.
+    devices
+        How many of JAX's devices to use, or which.  Default: as many as can share replicas and particles evenly.
 
     Returns
     -------
@@ -94,4 +97,4 @@ def quench(
     rule = check_stop(stop if stop is not None else suggested(getattr(problem, "stop", None)))
     schedule = None if levels is None else check_schedule("levels", levels, increasing=False)
     family = SoftLevels(np.float32(softness))
-    return run(problem, "quench", family, settings, rule, schedule, meter("quench", progress), checkpoint)
+    return run(problem, "quench", family, settings, rule, schedule, meter("quench", progress), checkpoint, devices)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,29 +29,31 @@ from quenchphys.problem import as_argument, check, check_energies
 from quenchphys.progress import Meter
 from quenchphys.recording import CONFIGURATION_LIMIT, Album, Record
 from quenchphys.settings import Settings
+from quenchphys.spreading import AXIS, Spread, abreast_of, tile_of
 from quenchphys.stopping import LevelLimit, StopRule
 from quenchphys.transition import Plan, Rates, Rung
 
 Array = jax.Array
 
 BLOCK = 16  # levels in one device call
-CHUNK_ELEMENTS = 1 << 20  # numbers in one array of a chunk, small enough that the arrays of a step stay in cache
 KEPT = 32  # configurations offered to the album from each level
 
 
-def plan_for(settings: Settings, dimension: int) -> Plan:
-    """The compiled program's constants; the chunk is the largest divisor of the population that fits the cache."""
-    side_by_side = settings.replicas // mesh_for(settings.replicas).size
-    fitting = max(1, CHUNK_ELEMENTS // (side_by_side * dimension))
-    chunk = max(c for c in range(1, settings.particles + 1) if settings.particles % c == 0 and c <= fitting)
-    return Plan(
+def plan_for(settings: Settings, dimension: int, devices: int | Sequence[Any] | None = None) -> tuple[Plan, Mesh]:
+    """The compiled program's constants, and the devices it runs on."""
+    tiles = settings.particles // tile_of(settings.particles, dimension)
+    abreast = abreast_of(settings.replicas, settings.particles, dimension)
+    mesh = mesh_for(settings.replicas // abreast, tiles, devices)
+    plan = Plan(
         particles=settings.particles,
         draws=settings.particles * settings.draws_per_particle,
         kernel=settings.kernel,
-        chunk=chunk,
         kept=min(KEPT, settings.particles),
         levels=BLOCK,
+        abreast=abreast if mesh.devices.flat[0].platform == "cpu" else None,
+        spread=Spread(mesh.shape[AXIS], tiles),
     )
+    return plan, mesh
 
 
 def run(
@@ -63,20 +65,21 @@ def run(
     schedule: np.ndarray | None,
     meter: Meter,
     checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    devices: int | Sequence[Any] | None = None,
 ) -> Ladder:
     """Run a ladder from the prior or a checkpoint to its end, in single precision whatever JAX is set to elsewhere."""
-    mesh = mesh_for(settings.replicas)
-    with contained(mesh), stoppable(checkpoint) as asked:
-        begun = time.monotonic()
+    begun = time.monotonic()
+    with jax.enable_x64(False):
         check(problem)
         dimension = int(np.prod(shape_of(problem)))
-        plan = plan_for(settings, dimension)
+        plan, mesh = plan_for(settings, dimension, devices)
+    with contained(mesh), stoppable(checkpoint) as asked:
         program = programs(plan, mesh)
         limit = LevelLimit(settings.max_levels if schedule is None else len(schedule))
         rule = stop | limit
         album_size = min(settings.configurations, max(1, CONFIGURATION_LIMIT // (4 * dimension * settings.replicas)))
         argument = as_argument(problem)
-        words = identity(problem, method, family, settings, stop, schedule, mesh.size)
+        words = identity(problem, method, family, settings, stop, schedule)
         with opened(checkpoint, words) as store:
             kept = None if store is None else store.latest()
             if kept is None:
@@ -91,6 +94,7 @@ def run(
             family,
             settings,
             plan,
+            mesh,
             course.account,
             course.record,
             course.album,

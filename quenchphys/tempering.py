@@ -36,6 +36,7 @@ def temper(
     max_levels: int = 100_000,
     progress: bool | Meter | None = None,
     checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    devices: int | Sequence[Any] | None = None,
 ) -> Ladder:
     """Sample a problem along pi(x) exp(-beta_k U(x)), from the prior to inverse temperature `beta`.
 
@@ -79,4 +80,4 @@ def temper(
     end = ReachedBeta(float(np.float32(beta)))
     rule = end if stop is None else end | without_energy(check_stop(stop))
     family = Temperatures(np.float32(beta))
-    return run(problem, "temper", family, settings, rule, schedule, meter("temper", progress), checkpoint)
+    return run(problem, "temper", family, settings, rule, schedule, meter("temper", progress), checkpoint, devices)

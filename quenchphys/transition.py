@@ -2,7 +2,9 @@
 
 Everything here runs on the device, for all replicas at once, and is compiled once for a problem's shape and a `Plan`;
 seeds, couplings, softness and thresholds are arguments.  A replica has its own random numbers and never looks at
-another, so that replicas can be spread over devices without a word between them.
+another, so that replicas can be spread over devices without a word between them; its particles can be spread as well
+(see `spreading`).  What needs the numbers of all particles is decided replica by replica, here; what is done to the
+particles themselves is in `moving`.
 """
 
 from __future__ import annotations
@@ -13,12 +15,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from quenchphys.adaptation import MEMORY, combine_scale, read_scale, track
+from quenchphys.adaptation import MEMORY, combine_scale, directions, track
 from quenchphys.density import Density, Point, configurations, evaluate, positions, prior_scale
-from quenchphys.kernels import Kernel, Move
+from quenchphys.kernels import Kernel
 from quenchphys.levels import Family
-from quenchphys.noise import uniform
+from quenchphys.moving import Level, Moved, each, move, observe
 from quenchphys.population import branch, effective_size, lineage_effective_size, normalise, resample
+from quenchphys.spreading import Spread
 
 Array = jax.Array
 
@@ -30,9 +33,10 @@ class Plan:
     particles: int
     draws: int  # prior draws of each replica
     kernel: Kernel
-    chunk: int  # particles of each replica moved through all steps of a level together
     kept: int  # configurations kept of each level
     levels: int  # rungs of one device call
+    abreast: int | None  # replicas moved together, tile by tile; None: all particles of a device at once
+    spread: Spread
 
 
 class Rates(NamedTuple):
@@ -43,7 +47,10 @@ class Rates(NamedTuple):
 
 
 class State(NamedTuple):
-    """The population of every replica: arrays (replica, particle, ...) and (replica, ...)."""
+    """The population of every replica: arrays (replica, particle, ...) and (replica, ...).
+
+    Of particles that are spread over devices each has its share of `point`, and all have everything else.
+    """
 
     key: Array  # one for each replica
     common: Array  # one for all: what replicas must share to run in step, such as the length of a trajectory
@@ -78,24 +85,18 @@ class Rung(NamedTuple):
     configurations: Array
 
 
-def observe(problem: Any, y: Array) -> dict[str, Array]:
-    """Observables of positions (..., D)."""
-    if not hasattr(problem, "observe"):
-        return {}
-    lead = y.shape[:-1]
-    seen = jax.vmap(problem.observe)(configurations(problem, y.reshape(-1, y.shape[-1])))
-    return {name: value.reshape(lead).astype(jnp.float32) for name, value in seen.items()}
-
-
 def draw_prior(problem: Any, plan: Plan, key: Array) -> tuple[Array, Point, dict[str, Array]]:
     """Exact prior draws (replica, draw, D) with energies; an undefined energy is flagged and counts as infinite."""
+    tiles = plan.spread.tiles
 
-    def one_replica(key):
-        y = positions(problem, problem.sample_prior(key, plan.draws))
+    def one_tile(key):
+        y = positions(problem, problem.sample_prior(key, plan.draws // tiles))
         return evaluate(problem, y), observe(problem, y)
 
-    # One replica after the other: the draws are ten times the population, and needed only once.
-    point, seen = jax.lax.map(one_replica, key)
+    # One tile after the other: the draws are ten times the population, and needed only once.
+    keys = jax.vmap(lambda key: plan.spread.here(jax.random.split(key, tiles)))(key)
+    drawn = each(one_tile, keys.reshape(-1))
+    point, seen = jax.tree.map(lambda a: a.reshape(key.shape[0], -1, *a.shape[2:]), drawn)
     undefined = jnp.isnan(point.energy)
     return undefined, point._replace(energy=jnp.where(undefined, jnp.inf, point.energy)), seen
 
@@ -107,28 +108,43 @@ def start(
 
     Returns the state, log G_0 and the draw every particle came from.
     """
-    n, dimension = plan.particles, draws.position.shape[-1]
+    n, dimension, spread = plan.particles, draws.position.shape[-1], plan.spread
 
-    def one_replica(key, draws):
+    def choose(item):
+        key, energy = item
         key, choice_key = jax.random.split(key)
         if first is None:
-            parameter, log_factor = family.first(draws.energy, float(n))
+            parameter, log_factor = family.first(energy, float(n))
         else:
-            parameter, log_factor = first, family.log_factor(draws.energy, first)
+            parameter, log_factor = first, family.log_factor(energy, first)
         log_weight, total = normalise(log_factor)
-        parent = resample(choice_key, log_weight, n)
-        point = jax.tree.map(lambda a: a[parent], draws)
-        anisotropy, norm = read_scale(Density(problem, family, parameter).score(draws), log_weight)
-        scale = combine_scale(anisotropy, norm) if plan.kernel.step_size is None else prior_scale(problem, dimension)
-        return key, point, parameter, anisotropy, scale, total - jnp.log(float(plan.draws)), parent
+        return key, parameter, log_weight, total - jnp.log(float(plan.draws)), resample(choice_key, log_weight, n)
 
-    key, point, parameter, anisotropy, scale, log_volume, parent = jax.vmap(one_replica)(key, draws)
-    replicas = parameter.shape[0]
+    def one_tile(item):
+        parameter, log_weight, point = item
+        return directions(Density(problem, family, parameter).score(point), jnp.exp(log_weight))
+
+    whole = jax.vmap(spread.whole)
+    key, parameter, log_weight, log_volume, parent = each(choose, (key, whole(draws.energy)))
+    replicas, local = parameter.shape[0], spread.tiles // spread.slices
+    items = jax.tree.map(
+        lambda a: a.reshape(replicas * local, -1, *a.shape[2:]), (jax.vmap(spread.here)(log_weight), draws)
+    )
+    norm, direction, weight = each(one_tile, (jnp.repeat(parameter, local), *items))
+    anisotropy, scale = read_scale(
+        problem,
+        plan,
+        norm.reshape(replicas, -1),
+        direction.reshape(replicas, local, -1),
+        weight.reshape(replicas, local),
+    )
+    if plan.kernel.step_size is not None:
+        scale = jnp.broadcast_to(prior_scale(problem, dimension), scale.shape)
     itself = jnp.broadcast_to(jnp.arange(n, dtype=jnp.int32), (replicas, n))
     state = State(
         key,
         common,
-        point,
+        jax.vmap(spread.copy)(draws, parent),
         log_weight=jnp.full((replicas, n), -jnp.log(float(n)), jnp.float32),
         lineage=itself,
         ancestor=itself,
@@ -141,50 +157,35 @@ def start(
     return state, log_volume, parent
 
 
-def retune(problem: Any, family: Family, state: State) -> State:
-    """Read the scale anew from the scores of the population as it stands."""
+def read_scale(
+    problem: Any, plan: Plan, norm: Array, direction: Array, weight: Array, before: Array | None = None
+) -> tuple[Array, Array]:
+    """Anisotropy, averaged with the one `before`, and scale (replica, D) from what the tiles say of their scores."""
+    precision = prior_scale(problem, direction.shape[-1]) ** -2
 
-    def one_replica(point, log_weight, parameter, before):
-        anisotropy, norm = read_scale(Density(problem, family, parameter).score(point), log_weight)
-        anisotropy = (1 - MEMORY) * before + MEMORY * anisotropy
-        return anisotropy, combine_scale(anisotropy, norm)
+    def one_replica(item):
+        norm, direction, weight, *before = item
+        anisotropy = jnp.sum(direction, axis=0) / jnp.maximum(jnp.sum(weight), 1e-30)
+        for memory in before:
+            anisotropy = (1 - MEMORY) * memory + MEMORY * anisotropy
+        return anisotropy, combine_scale(anisotropy, jnp.nanmedian(norm), precision)
 
-    anisotropy, scale = jax.vmap(one_replica)(state.point, state.log_weight, state.parameter, state.anisotropy)
-    return state._replace(anisotropy=anisotropy, scale=scale)
+    said = jax.tree.map(jax.vmap(plan.spread.whole), (norm, direction, weight))
+    return each(one_replica, said if before is None else (*said, before))
 
 
-def mutate(problem: Any, plan: Plan, family: Family, state: State, transitions: int) -> tuple[Point, Move]:
-    """Apply the kernel `transitions` times to every particle; chunks of particles stay in cache through all of them."""
-    chunks = plan.particles // plan.chunk
+def mutate(problem: Any, plan: Plan, family: Family, state: State, transitions: int) -> Moved:
+    """Apply the kernel `transitions` times to every particle, and measure."""
+    level = Level(state.key, state.parameter, state.step_size, state.scale)
     shared = jax.random.split(state.common, transitions)
+    log_weight = jax.vmap(plan.spread.here)(state.log_weight)
+    return move(problem, plan.kernel, family, plan.spread, plan.abreast, level, shared, state.point, log_weight)
 
-    def one_replica(key, point, parameter, step_size, scale, shared):
-        density = Density(problem, family, parameter)
-        return plan.kernel.transition(key, shared, point, density, step_size, scale)
 
-    def run(item):
-        keys, point = item  # keys (transition, replica)
-
-        def step(point, keys):
-            return jax.vmap(one_replica, in_axes=(0, 0, 0, 0, 0, None))(
-                keys[0], point, state.parameter, state.step_size, state.scale, keys[1]
-            )
-
-        point, moves = jax.lax.scan(step, point, (keys, shared))
-        return point, jax.tree.map(lambda a: jnp.mean(a, axis=0), moves)
-
-    keys = jax.vmap(lambda key: jax.random.split(key, (chunks, transitions)), out_axes=2)(state.key)
-    if chunks == 1:
-        return run((keys[0], state.point))
-
-    def split(a):
-        return jnp.moveaxis(a.reshape(a.shape[0], chunks, plan.chunk, *a.shape[2:]), 1, 0)
-
-    def join(a):
-        a = jnp.moveaxis(a, 0, 1)
-        return a.reshape(a.shape[0], plan.particles, *a.shape[3:])
-
-    return jax.tree.map(join, jax.lax.map(run, (keys, jax.tree.map(split, state.point))))
+def retune(problem: Any, plan: Plan, state: State, moved: Moved) -> State:
+    """The scale for the next level from the scores at this one."""
+    read = read_scale(problem, plan, moved.norm, moved.direction, moved.weight, state.anisotropy)
+    return state._replace(anisotropy=read[0], scale=read[1])
 
 
 def warm_up(problem: Any, plan: Plan, family: Family, state: State, rounds: int) -> State:
@@ -193,17 +194,21 @@ def warm_up(problem: Any, plan: Plan, family: Family, state: State, rounds: int)
 
     begin, update, final = dual_averaging()
 
+    def learn(item):
+        tuner, acceptance = item
+        tuner = update(tuner, plan.kernel.target_acceptance - jnp.mean(acceptance))
+        return tuner, jnp.exp(tuner.log_x)
+
     def one_round(carry, _):
         copy, tuner = carry
-        copy = fresh(copy)._replace(step_size=jnp.exp(tuner.log_x))
-        point, moves = mutate(problem, plan, family, copy, 1)
-        tuner = update(tuner, plan.kernel.target_acceptance - jnp.mean(moves.acceptance, axis=1))
-        return (retune(problem, family, copy._replace(point=point)), tuner), None
+        moved = mutate(problem, plan, family, copy, 1)
+        tuner, step_size = each(learn, (tuner, jax.vmap(plan.spread.whole)(moved.acceptance)))
+        copy = retune(problem, plan, fresh(copy)._replace(point=moved.point, step_size=step_size), moved)
+        return (copy, tuner), None
 
-    zero = jnp.zeros_like(state.step_size)
-    tuner = begin(state.step_size)._replace(log_x_avg=zero, avg_error=zero, step=jnp.ones(()))
-    (copy, tuner), _ = jax.lax.scan(one_round, (state, tuner), length=rounds)
-    return copy._replace(point=state.point, step_size=final(tuner))
+    tuner = each(begin, state.step_size)
+    (copy, tuner), _ = jax.lax.scan(one_round, (fresh(state), tuner), length=rounds)
+    return copy._replace(point=state.point, step_size=each(final, tuner))
 
 
 def fresh(state: State) -> State:
@@ -212,68 +217,47 @@ def fresh(state: State) -> State:
     return state._replace(key=jax.vmap(renew)(state.key), common=renew(state.common))
 
 
-def reflect(problem: Any, key: Array, point: Point) -> Point:
-    """Apply each symmetry of the problem to a random half of the particles: an exact move, without evaluation.
-
-    For an isometry S that keeps U, grad U(Sx) = J grad U(x), J the Jacobian of S.
-    """
-    for number, symmetry in enumerate(getattr(problem, "symmetries", ())):
-
-        def turn(y, *tangents, symmetry=symmetry):
-            def in_modes(y):
-                return positions(problem, symmetry(configurations(problem, y)))
-
-            position, push = jax.linearize(in_modes, y)
-            return position, *(push(tangent) for tangent in tangents)
-
-        turned = jax.vmap(turn)(point.position, point.energy_grad, point.log_prior_grad)
-        chosen = (uniform(jax.random.fold_in(key, number), point.energy.shape) < 0.5)[:, None]
-        kept = (point.position, point.energy_grad, point.log_prior_grad)
-        position, energy_grad, log_prior_grad = (jnp.where(chosen, a, b) for a, b in zip(turned, kept, strict=True))
-        point = point._replace(position=position, energy_grad=energy_grad, log_prior_grad=log_prior_grad)
-    return point
-
-
 def settle(problem: Any, plan: Plan, family: Family, state: State, log_ratio, parent, resampled) -> tuple[State, Rung]:
     """Mutate the population at its level, record it, and tune the kernel for the next."""
-    transitions = plan.kernel.transitions(state.point.position.shape[-1])
-    point, moves = mutate(problem, plan, family, state, transitions)
+    moved = mutate(problem, plan, family, state, plan.kernel.transitions(state.point.position.shape[-1]))
 
-    def one_replica(key, before, point, scale, log_weight, ancestor):
-        key, reflect_key, keep_key = jax.random.split(key, 3)
-        jump = (point.position - before) / scale
-        point = reflect(problem, reflect_key, point)
-        kept = resample(keep_key, log_weight, plan.kept)
-        said = {
-            "displacement": jnp.sqrt(jnp.mean(jump * jump)),
-            "ess": effective_size(log_weight) / plan.particles,
-            "lineages": count_distinct(ancestor),
-            "observables": observe(problem, point.position),
-            "kept": kept,
-            "configurations": configurations(problem, point.position[kept]),
-        }
-        return key, point, said
+    def one_replica(item):
+        key, acceptance, undefined, jump, log_weight, ancestor, step_size = item
+        key, keep_key = jax.random.split(key)
+        acceptance = jnp.mean(acceptance)
+        return (
+            key,
+            track(step_size, acceptance, plan.kernel.target_acceptance),
+            {
+                "acceptance": acceptance,
+                "undefined": jnp.mean(undefined),
+                "displacement": jnp.sqrt(jnp.mean(jump)),
+                "ess": effective_size(log_weight) / plan.particles,
+                "lineages": count_distinct(ancestor),
+                "kept": resample(keep_key, log_weight, plan.kept),
+            },
+        )
 
-    key, point, said = jax.vmap(one_replica)(
-        fresh(state).key, state.point.position, point, state.scale, state.log_weight, state.ancestor
+    whole = jax.tree.map(jax.vmap(plan.spread.whole), (moved.acceptance, moved.undefined, moved.jump))
+    key, next_step, said = each(
+        one_replica, (fresh(state).key, *whole, state.log_weight, state.ancestor, state.step_size)
     )
-    acceptance = jnp.mean(moves.acceptance, axis=1)
     rung = Rung(
         parameter=state.parameter,
         log_ratio=log_ratio,
-        acceptance=acceptance,
         step_size=state.step_size,
         resampled=resampled,
-        undefined=jnp.mean(moves.undefined, axis=1),
-        energy=point.energy,
+        energy=moved.point.energy,
         log_weight=state.log_weight,
         parent=parent,
+        observables=moved.observables,
+        configurations=configurations(problem, jax.vmap(plan.spread.pick)(moved.point.position, said["kept"])),
         **said,
     )
-    state = state._replace(key=key, common=fresh(state).common, point=point, level=state.level + 1)
+    state = state._replace(key=key, common=fresh(state).common, point=moved.point, level=state.level + 1)
     if plan.kernel.step_size is None:
-        state = retune(problem, family, state)
-        state = state._replace(step_size=track(state.step_size, acceptance, plan.kernel.target_acceptance))
+        state = retune(problem, plan, state, moved)
+        state = state._replace(step_size=next_step)
     return state, rung
 
 
@@ -286,26 +270,32 @@ def step_down(
 ) -> tuple[State, Rung]:
     """From the population at one level to the recorded population at the next (`new`, or chosen by effective size)."""
 
-    def one_replica(key, point, log_weight, parameter, lineage, ancestor):
+    def one_replica(item):
+        key, energy, log_weight, parameter, lineage, ancestor = item
         key, branch_key, resample_key = jax.random.split(key, 3)
         # The first rung is level 0 itself: nothing to reweight, only to mutate and record.
-        target = family.next(point.energy, log_weight, parameter, rates.target_ess) if new is None else new
+        target = family.next(energy, log_weight, parameter, rates.target_ess) if new is None else new
         target = jnp.where(state.level == 0, parameter, target)
-        log_weight, log_ratio = normalise(log_weight + family.log_ratio(point.energy, parameter, target))
+        log_weight, log_ratio = normalise(log_weight + family.log_ratio(energy, parameter, target))
         parent, log_weight = branch(branch_key, log_weight)
         lineage = lineage[parent]
         poor = lineage_effective_size(log_weight, lineage) < rates.resample_ess * plan.particles
         parent = jnp.where(poor, parent[resample(resample_key, log_weight, plan.particles)], parent)
         lineage = jnp.where(poor, jnp.arange(plan.particles, dtype=jnp.int32), lineage)
         log_weight = jnp.where(poor, -jnp.log(float(plan.particles)), log_weight)
-        point = jax.tree.map(lambda a: a[parent], point)
-        return key, point, log_weight, target, lineage, ancestor[parent], log_ratio, parent, poor
+        return key, log_weight, target, lineage, ancestor[parent], log_ratio, parent, poor
 
-    key, point, log_weight, parameter, lineage, ancestor, log_ratio, parent, resampled = jax.vmap(one_replica)(
-        state.key, state.point, state.log_weight, state.parameter, state.lineage, state.ancestor
+    energy = jax.vmap(plan.spread.whole)(state.point.energy)
+    key, log_weight, parameter, lineage, ancestor, log_ratio, parent, resampled = each(
+        one_replica, (state.key, energy, state.log_weight, state.parameter, state.lineage, state.ancestor)
     )
     state = state._replace(
-        key=key, point=point, log_weight=log_weight, parameter=parameter, lineage=lineage, ancestor=ancestor
+        key=key,
+        point=jax.vmap(plan.spread.copy)(state.point, parent),
+        log_weight=log_weight,
+        parameter=parameter,
+        lineage=lineage,
+        ancestor=ancestor,
     )
     return settle(problem, plan, family, state, log_ratio, parent, resampled)
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from quenchphys.density import Density, Point
 from quenchphys.kernels.kernel import Move, OneGradientSteps, metropolis
-from quenchphys.noise import normal, uniform
+from quenchphys.noise import Stream
 
 Array = jax.Array
 
@@ -27,15 +27,15 @@ class Barker(OneGradientSteps):
     target_acceptance: float = 0.4
 
     def transition(
-        self, key: Array, shared: Array, point: Point, density: Density, step_size: Array, scale: Array
+        self, stream: Stream, shared: Array, point: Point, density: Density, step_size: Array, scale: Array
     ) -> tuple[Point, Move]:
-        noise_key, sign_key, accept_key = jax.random.split(key, 3)
+        noise_stream, sign_stream, accept_stream = stream.split(3)
         width = step_size * scale
         score = density.score(point)
-        jump = width * normal(noise_key, point.position.shape)
-        forward = uniform(sign_key, jump.shape) < jax.nn.sigmoid(jump * score)
+        jump = width * noise_stream.normal(point.position.shape)
+        forward = sign_stream.uniform(jump.shape) < jax.nn.sigmoid(jump * score)
         proposal = density.evaluate(point.position + jnp.where(forward, jump, -jump))
         step = proposal.position - point.position
         back = jax.nn.softplus(-step * score) - jax.nn.softplus(step * density.score(proposal))
         log_accept = density.log_change(point, proposal) + jnp.sum(back, axis=-1)
-        return metropolis(accept_key, log_accept, proposal, point)
+        return metropolis(accept_stream, log_accept, proposal, point)

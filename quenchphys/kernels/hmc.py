@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from quenchphys.density import Density, Point
 from quenchphys.kernels.kernel import Move, metropolis
-from quenchphys.noise import normal
+from quenchphys.noise import Stream
 
 Array = jax.Array
 
@@ -41,11 +41,11 @@ class HMC:
         return dimension ** (-1 / 4)
 
     def transition(
-        self, key: Array, shared: Array, point: Point, density: Density, step_size: Array, scale: Array
+        self, stream: Stream, shared: Array, point: Point, density: Density, step_size: Array, scale: Array
     ) -> tuple[Point, Move]:
-        momentum_key, accept_key = jax.random.split(key)
+        momentum_stream, accept_stream = stream.split()
         width = step_size * scale
-        start = normal(momentum_key, point.position.shape)
+        start = momentum_stream.normal(point.position.shape)
         shortest = (self.leapfrogs + 1) // 2
         length = jax.random.randint(shared, (), shortest, 2 * self.leapfrogs - shortest + 1)
 
@@ -60,4 +60,4 @@ class HMC:
         proposal = density.evaluate(position + width * momentum)
         momentum = momentum + 0.5 * width * density.score(proposal)
         kinetic = 0.5 * jnp.sum((start - momentum) * (start + momentum), axis=-1)
-        return metropolis(accept_key, density.log_change(point, proposal) + kinetic, proposal, point)
+        return metropolis(accept_stream, density.log_change(point, proposal) + kinetic, proposal, point)

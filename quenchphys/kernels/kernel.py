@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from quenchphys.density import Density, Point, choose
-from quenchphys.noise import uniform
+from quenchphys.noise import Stream
 
 Array = jax.Array
 
@@ -51,11 +51,12 @@ class Kernel(Protocol):
         ...
 
     def transition(
-        self, key: Array, shared: Array, point: Point, density: Density, step_size: Array, scale: Array
+        self, stream: Stream, shared: Array, point: Point, density: Density, step_size: Array, scale: Array
     ) -> tuple[Point, Move]:
         """One move of every particle of a population (particle, D), given a step size and the scale (D,) of coordinates.
 
-        `key` is the population's own; `shared` is the same for all replicas, for choices that fix how long they run.
+        `stream` has each particle's own random numbers; `shared` is the same for all replicas, for choices that fix how
+        long they run.
         """
         ...
 
@@ -79,9 +80,9 @@ class OneGradientSteps:
         return dimension ** (-1 / 6)
 
 
-def metropolis(key: Array, log_accept: Array, proposal: Point, point: Point) -> tuple[Point, Move]:
+def metropolis(stream: Stream, log_accept: Array, proposal: Point, point: Point) -> tuple[Point, Move]:
     """Accept each proposal with probability min(1, exp(log_accept)); a NaN is a rejection."""
-    log_u = jnp.log(uniform(key, log_accept.shape))
+    log_u = jnp.log(stream.uniform(log_accept.shape))
     probability = jnp.where(jnp.isnan(log_accept), 0.0, jnp.exp(jnp.minimum(log_accept, 0.0)))
     undefined = jnp.isnan(proposal.energy).astype(jnp.float32)
     return choose(log_u < log_accept, proposal, point), Move(probability, undefined)

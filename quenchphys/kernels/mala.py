@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from quenchphys.density import Density, Point
 from quenchphys.kernels.kernel import Move, OneGradientSteps, metropolis
-from quenchphys.noise import normal
+from quenchphys.noise import Stream
 
 Array = jax.Array
 
@@ -26,13 +26,13 @@ class MALA(OneGradientSteps):
     target_acceptance: float = 0.574
 
     def transition(
-        self, key: Array, shared: Array, point: Point, density: Density, step_size: Array, scale: Array
+        self, stream: Stream, shared: Array, point: Point, density: Density, step_size: Array, scale: Array
     ) -> tuple[Point, Move]:
-        noise_key, accept_key = jax.random.split(key)
+        noise_stream, accept_stream = stream.split()
         width = step_size * scale
-        noise = normal(noise_key, point.position.shape)
+        noise = noise_stream.normal(point.position.shape)
         proposal = density.evaluate(point.position + width * (0.5 * width * density.score(point) + noise))
         # The noise that would lead back: y = y' + width^2/2 score(y') + width * back.
         back = (point.position - proposal.position) / width - 0.5 * width * density.score(proposal)
         log_accept = density.log_change(point, proposal) + 0.5 * jnp.sum((noise - back) * (noise + back), axis=-1)
-        return metropolis(accept_key, log_accept, proposal, point)
+        return metropolis(accept_stream, log_accept, proposal, point)

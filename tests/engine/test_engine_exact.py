@@ -26,7 +26,7 @@ def gaussian():
 
 @pytest.fixture(scope="module")
 def spike_slab():
-    return qp.targets.spike_slab(10), qp.quench(qp.targets.spike_slab(10), particles=400, replicas=16, seed=2)
+    return qp.targets.spike_slab(10), qp.quench(qp.targets.spike_slab(10), particles=1000, replicas=16, seed=2)
 
 
 @pytest.mark.parametrize("made", ["gaussian", "spike_slab"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ import pytest
 
 import lattices
 from quenchphys.density import shape_of
-from quenchphys.devices import mesh_for, programs
+from quenchphys.devices import programs
 from quenchphys.levels import SoftLevels
 from quenchphys.problem import as_argument
 from quenchphys.running import contained, plan_for
@@ -38,9 +38,9 @@ class Rotor:
 def lowered(problem, softness: float, platform: str) -> dict[str, str]:
     """The text of every program of a quench, lowered for a platform."""
     settings = Settings(particles=64, replicas=REPLICAS, kernel=default_kernel(softness))
-    mesh = mesh_for(REPLICAS)
+    plan, mesh = plan_for(settings, int(np.prod(shape_of(problem))))
+    plan = replace(plan, abreast=None)  # as on an accelerator
     with contained(mesh):
-        plan = plan_for(settings, int(np.prod(shape_of(problem))))
         program, argument = programs(plan, mesh), as_argument(problem)
         family, rates = SoftLevels(np.float32(softness)), Rates(np.float32(0.95), np.float32(0.5))
         key = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), REPLICAS))

@@ -13,7 +13,7 @@ import quenchphys as qp
 from quenchphys.density import Density, evaluate
 from quenchphys.kernels import HMC, MALA, Barker
 from quenchphys.levels import SoftLevels, Temperatures
-from quenchphys.noise import normal, threefry
+from quenchphys.noise import Stream, normal, threefry
 
 DIM, N = 6, 40_000
 TARGET = qp.targets.spike_slab(DIM)
@@ -43,8 +43,8 @@ def test_kernel_keeps_the_density_of_a_level(kernel, level):
     @jax.jit
     def run(x):
         def transition(point, key):
-            keys = jax.random.split(key)
-            return KERNELS[kernel].transition(*keys, point, Density(TARGET, family, parameter), step, scale)
+            stream, shared = Stream(key), jax.random.fold_in(key, 1)
+            return KERNELS[kernel].transition(stream, shared, point, Density(TARGET, family, parameter), step, scale)
 
         return jax.lax.scan(transition, evaluate(TARGET, x), jax.random.split(jax.random.key(7), 12))
 
@@ -76,7 +76,8 @@ def test_energies_carried_along_are_those_of_the_positions():
     point = evaluate(TARGET, 0.1 * jax.random.normal(jax.random.key(0), (500, DIM)))
     for key in jax.random.split(jax.random.key(1), 10):
         for kernel in KERNELS.values():
-            point, _ = kernel.transition(*jax.random.split(key), point, density, jnp.float32(0.5), jnp.full(DIM, 0.3))
+            stream = Stream(key)
+            point, _ = kernel.transition(stream, key, point, density, jnp.float32(0.5), jnp.full(DIM, 0.3))
     again = evaluate(TARGET, point.position)
     for carried, computed in zip(point, again, strict=True):
         np.testing.assert_allclose(carried, computed, rtol=2e-5, atol=2e-5)
@@ -93,6 +94,7 @@ def test_noise_is_jax_threefry_and_normal():
     assert sample.shape == (300, 1001)
     assert stats.kstest(sample.ravel(), "norm").pvalue > 1e-3
     assert np.isfinite(sample).all()
+    np.testing.assert_array_equal(normal(key, (50, 1001), first=200), sample[200:250])
     # No two rows alike, and no correlation between the two words of a pair.
     assert abs(np.corrcoef(sample[:, :501].ravel()[: 300 * 500], sample[:, 501:].ravel()[: 300 * 500])[0, 1]) < 0.01
     assert len(np.unique(sample[:, 0])) > 295

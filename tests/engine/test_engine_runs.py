@@ -33,8 +33,7 @@ def test_another_seed_softness_or_threshold_does_not_compile_again():
     begin = time.monotonic()
     qp.quench(TARGET, **SMALL, seed=1, target_ess=0.9, softness=2.5)
     assert time.monotonic() - begin < 3
-    plan = running.plan_for(Settings(particles=50, replicas=2), 5)
-    program = devices.programs(plan, devices.mesh_for(2))
+    program = devices.programs(*running.plan_for(Settings(particles=50, replicas=2), 5))
     assert program.descend._cache_size() == 1
     assert program.warm_up._cache_size() == 1
 

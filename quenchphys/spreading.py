@@ -1,0 +1,77 @@
+"""A population spread over devices: each holds a slice of the particles, and all hold the weights of all of them.
+
+Choosing a level, branching and resampling need one number of each particle, so every device has the whole vectors and
+does the same arithmetic; what is large, the configurations, travels only when a particle is copied to another slice.
+Particles are moved, and sums over them taken, tile by tile (see `moving`), and a tile has the same shape however many
+devices there are: the same operations on the same numbers, so that results do not depend on the devices.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+Array = jax.Array
+
+AXIS = "particle"
+# Numbers in one array of a tile: the arrays of a step stay in the cache of a core, and outweigh the cost of calling it.
+LARGEST, SMALLEST = 1 << 16, 1 << 12
+
+
+def tile_of(particles: int, dimension: int) -> int:
+    """Particles of one tile: a divisor of the population that fits the cache, if possible leaving eight tiles to share."""
+    divisors = [c for c in range(1, particles + 1) if particles % c == 0]
+    fitting = [c for c in divisors if c * dimension <= LARGEST] or [1]
+    large = [c for c in fitting if c * dimension >= SMALLEST] or fitting[-1:]
+    return max(large, key=lambda c: (math.gcd(particles // c, 8), c))
+
+
+def abreast_of(replicas: int, particles: int, dimension: int) -> int:
+    """Replicas moved together: more than one only where a population is too small to be worth a call of its own."""
+    return max(
+        r for r in range(1, replicas + 1) if replicas % r == 0 and (r == 1 or r * particles * dimension <= LARGEST // 2)
+    )
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How the particles of one replica lie on the devices; every method is called inside a program that runs on all."""
+
+    slices: int = 1
+    tiles: int = 1  # on all devices together
+
+    def first(self, rows: int) -> Any:
+        """The number of the first of the `rows` particles that are here."""
+        return 0 if self.slices == 1 else jax.lax.axis_index(AXIS) * rows
+
+    def whole(self, here: Array) -> Array:
+        """Values of the particles here -> values of all particles, on every device."""
+        return here if self.slices == 1 else jax.lax.all_gather(here, AXIS, tiled=True)
+
+    def here(self, whole: Array) -> Array:
+        """Values of all particles -> values of the particles here."""
+        if self.slices == 1:
+            return whole
+        rows = whole.shape[0] // self.slices
+        return jax.lax.dynamic_slice_in_dim(whole, self.first(rows), rows)
+
+    def copy(self, tree: Any, source: Array) -> Any:
+        """Particle i becomes a copy of particle source[i]; `source` names all particles, the result has those here."""
+        if self.slices == 1:
+            return jax.tree.map(lambda a: a[source], tree)
+        return jax.tree.map(lambda a: jax.lax.psum_scatter(self._owned(a, source), AXIS, tiled=True), tree)
+
+    def pick(self, here: Array, source: Array) -> Array:
+        """The rows `source` of all particles, on every device."""
+        return here[source] if self.slices == 1 else jax.lax.psum(self._owned(here, source), AXIS)
+
+    def _owned(self, here: Array, source: Array) -> Array:
+        """The rows `source`, zero where another device holds them: added up over devices, each is exact."""
+        place = source - self.first(here.shape[0])
+        mine = (place >= 0) & (place < here.shape[0])
+        rows = here[jnp.clip(place, 0, here.shape[0] - 1)]
+        return jnp.where(mine.reshape(mine.shape + (1,) * (rows.ndim - 1)), rows, jnp.zeros_like(rows))

@@ -1,0 +1,69 @@
+"""Replicas and particles spread over devices: the same numbers, to the last bit, however many there are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import jax
+import pytest
+
+import quenchphys as qp
+from quenchphys.devices import mesh_for
+from quenchphys.spreading import abreast_of, tile_of
+
+RUN = """
+import sys
+import jax
+jax.config.update("jax_num_cpu_devices", 8)
+import lattices, quenchphys as qp
+replicas, particles = int(sys.argv[1]), int(sys.argv[2])
+model = lattices.phi6(L=8, mu2=2.2948)
+kernel, stop = qp.HMC(trajectories=2, leapfrogs=3), qp.LevelLimit(12)
+settings = dict(particles=particles, replicas=replicas, seed=3, stop=stop, kernel=kernel)
+one = qp.quench(model, **settings, devices=1)
+for count in map(int, sys.argv[3:]):
+    other = qp.quench(model, **settings, devices=count)
+    for part in ("levels", "particles", "prior"):
+        assert getattr(one, part).identical(getattr(other, part)), (count, part)
+    print(count, other.attrs["devices"])
+"""
+
+
+def spread(*arguments: int) -> str:
+    command = [sys.executable, "-c", RUN, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_replicas_on_two_devices_and_their_particles_on_eight():
+    said = spread(2, 512, 2, 8).splitlines()
+    assert said == ["2 2 x 1", "8 2 x 4"]
+
+
+def test_one_replica_on_two_devices():
+    assert spread(1, 512, 2).splitlines() == ["2 1 x 2"]
+
+
+def test_tiles_divide_the_population_and_fit_the_cache():
+    assert tile_of(400, 1600) * 1600 <= 1 << 16
+    for particles, dimension in [(2, 1), (7, 10), (400, 1600), (1000, 64), (1000, 10), (8000, 1600), (300, 100_000)]:
+        tile = tile_of(particles, dimension)
+        assert particles % tile == 0
+        assert tile == 1 or tile * dimension <= 1 << 16
+    assert abreast_of(8, 100, 10) == 8
+    assert abreast_of(8, 1000, 1600) == 1
+
+
+@pytest.mark.parametrize("devices", [0, 999, "all", [], [1, 2], True])
+def test_devices_that_are_not_there(devices):
+    with pytest.raises(ValueError, match="devices must be a number"):
+        mesh_for(4, 8, devices)
+    with pytest.raises(ValueError, match="devices must be a number"):
+        qp.quench(qp.targets.gaussian(5), particles=50, replicas=1, devices=devices)
+
+
+def test_a_list_of_devices():
+    mesh = mesh_for(4, 8, jax.devices()[-1:])
+    assert list(mesh.devices.flat) == jax.devices()[-1:]
