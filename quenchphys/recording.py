@@ -63,8 +63,8 @@ class Column:
         if self._file:
             self._file.flush()
             size = (self._rows, *self.shape)
-            # Copy on write: blanking the ends of replicas must not reach the record of a checkpoint.
-            array: np.ndarray = np.memmap(self._file, dtype=self.dtype, mode="c", shape=size)
+            # Read-only: a ladder must not change the record of a checkpoint, and pages that were read can be given back.
+            array: np.ndarray = np.memmap(self._file, dtype=self.dtype, mode="r", shape=size)
         else:
             array = np.concatenate(self._blocks)
             self._blocks = []
@@ -131,6 +131,18 @@ class Record:
         path = _file(self._folder, len(self._columns))
         path.unlink(missing_ok=True)  # a ladder may still be mapped onto the old one
         return open(path, "w+b")
+
+
+def blanked(rows: dict[str, np.ndarray], begin: int, count: np.ndarray) -> dict[str, np.ndarray]:
+    """Rows (level, replica, ...) from level `begin` on, blank where a replica has ended after `count` levels.
+
+    Blank is NaN, -1 in integers, and False.
+    """
+    for array in rows.values():
+        blank = np.nan if array.dtype.kind == "f" else (-1 if array.dtype.kind == "i" else False)
+        for r, end in enumerate(count):
+            array[max(0, end - begin) :, r] = blank
+    return rows
 
 
 def _copy_beginning(source: Path, size: int, target: Path) -> None:

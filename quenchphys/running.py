@@ -27,7 +27,7 @@ from quenchphys.ladder import Ladder
 from quenchphys.levels import Family
 from quenchphys.problem import as_argument, check, check_energies
 from quenchphys.progress import Meter
-from quenchphys.recording import CONFIGURATION_LIMIT, Album, Record
+from quenchphys.recording import CONFIGURATION_LIMIT, Album, Record, blanked
 from quenchphys.settings import Settings
 from quenchphys.stopping import LevelLimit, StopRule
 from quenchphys.transition import Plan, Rates, Rung
@@ -203,7 +203,8 @@ def take_in(rungs: Rung, account: Account, record: Record, album: Album) -> None
     for name in ("kept", "configurations", "log_ratio", "observables"):
         rows.pop(name)
     rows |= {f"observable {name}": value for name, value in rungs.observables.items()}
-    record.extend(**{name: value[: len(log_volume)] for name, value in rows.items()})
+    recorded = {name: value[: len(log_volume)] for name, value in rows.items()}
+    record.extend(**blanked(recorded, account.levels - len(log_volume), account.level_count))
 
 
 def _rows(schedule: np.ndarray, begin: int, count: int) -> np.ndarray:

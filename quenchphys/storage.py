@@ -17,6 +17,7 @@ import xarray as xr
 
 from quenchphys.ladder import Ladder, Outcome
 from quenchphys.sealing import broken, seal
+from quenchphys.streaming import append, without_large
 
 ENGINE: Literal["h5netcdf"] = "h5netcdf"
 GROUPS = ("levels", "particles", "prior", "configurations")
@@ -53,7 +54,10 @@ def write_netcdf(data: xr.DataTree | xr.Dataset, path: str | os.PathLike[str], *
     """Write labelled data as one sealed file, all or nothing."""
 
     def write(part: Path) -> None:
-        data.to_netcdf(part, engine=ENGINE)
+        small, large = without_large(data) if isinstance(data, xr.DataTree) else (data, {})
+        small.to_netcdf(part, engine=ENGINE)
+        if large:
+            append(part, large)
         seal(part)
 
     return write_whole(path, write, overwrite=overwrite)
