@@ -2,10 +2,10 @@
 
     python benchmarks/record_memory.py [levels] [particles] [replicas]
 
-Nothing is sampled: rows as a phi^6 run makes them (nine observables) are fed to the record of a checkpoint folder in blocks
-of 16 levels, with a flush every 160; then the ladder is assembled and written to a file.  The peak is that of a fresh process
-(ru_maxrss, which counts mapped files too).  With several replicas each ends earlier than the one before.  The file is then
-compared, block by block, with what was fed.
+Nothing is sampled: rows as a phi^6 run makes them (nine observables) are fed to the record of a checkpoint folder in
+blocks of 16 levels, with a flush every 160; then the ladder is assembled and written to a file.  The peak is that of a fresh
+process (ru_maxrss, which counts mapped files too).  With several replicas each ends earlier than the one before.  The file
+is then compared, block by block, with what was fed.
 """
 
 from __future__ import annotations

@@ -10,13 +10,15 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from quenchphys.storage import write_whole
+from quenchphys.storage import reason, write_whole
 
 MEMORY_LIMIT = 1 << 30
 CONFIGURATION_LIMIT = 256 << 20  # bytes of configurations kept, all replicas together
@@ -102,6 +104,10 @@ class Record:
         return record
 
     def extend(self, **rows: np.ndarray) -> None:
+        with self._in_words():
+            self._extend(rows)
+
+    def _extend(self, rows: dict[str, np.ndarray]) -> None:
         for name, block in rows.items():
             column = self._columns.get(name)
             if column is None:
@@ -116,14 +122,23 @@ class Record:
 
     def flush(self) -> None:
         """Make sure that everything so far survives the process."""
-        for column in self._columns.values():
-            column.flush()
+        with self._in_words():
+            for column in self._columns.values():
+                column.flush()
         if self._folder is not None:
             listed = {name: (column.dtype.str, list(column.shape)) for name, column in self._columns.items()}
             write_whole(self._folder / "columns.json", lambda part: part.write_text(json.dumps(listed)), overwrite=True)
 
     def finish(self, rows: int) -> dict[str, np.ndarray]:
         return {name: column.finish(rows) for name, column in self._columns.items()}
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as cause:
+            place = self._folder or f"{tempfile.gettempdir()} (TMPDIR chooses another folder)"
+            raise OSError(f"The record in {place} cannot be written: {reason(cause)}.") from None
 
     def _new_file(self) -> IO[bytes] | None:
         if self._folder is None:

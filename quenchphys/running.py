@@ -22,12 +22,14 @@ from quenchphys.checkpointing import Checkpoint, Store, opened
 from quenchphys.course import Course, identity, resume, save
 from quenchphys.density import shape_of
 from quenchphys.devices import Programs, mesh_for, programs
+from quenchphys.forking import check_not_forked
 from quenchphys.interruption import Asked, Interrupted, interruptible
 from quenchphys.ladder import Ladder
 from quenchphys.levels import Family
 from quenchphys.problem import as_argument, check, check_energies
 from quenchphys.progress import Meter
 from quenchphys.recording import CONFIGURATION_LIMIT, Album, Record, blanked
+from quenchphys.resources import check_memory, in_words
 from quenchphys.settings import Settings
 from quenchphys.stopping import LevelLimit, StopRule
 from quenchphys.transition import Plan, Rates, Rung
@@ -65,11 +67,13 @@ def run(
     checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
 ) -> Ladder:
     """Run a ladder from the prior or a checkpoint to its end, in single precision whatever JAX is set to elsewhere."""
+    check_not_forked()
     mesh = mesh_for(settings.replicas)
-    with contained(mesh), stoppable(checkpoint) as asked:
+    with contained(mesh), in_words(settings), stoppable(checkpoint) as asked:
         begun = time.monotonic()
         check(problem)
         dimension = int(np.prod(shape_of(problem)))
+        check_memory(settings, dimension)
         plan = plan_for(settings, dimension)
         program = programs(plan, mesh)
         limit = LevelLimit(settings.max_levels if schedule is None else len(schedule))

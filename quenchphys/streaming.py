@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import h5netcdf
 import numpy as np
@@ -24,7 +25,7 @@ def blocks(array: np.ndarray, size: int = BLOCK) -> Iterator[slice]:
 
 def release(array: np.ndarray) -> None:
     """Let the system take back the pages of an array that is mapped, read-only, onto a file."""
-    base = array
+    base: Any = array
     while isinstance(base, np.ndarray) and not base.flags.writeable:
         base = base.base
     if isinstance(base, mmap.mmap):
@@ -33,9 +34,10 @@ def release(array: np.ndarray) -> None:
 
 def without_large(tree: xr.DataTree) -> tuple[xr.DataTree, dict[str, xr.Variable]]:
     """The tree with what fits into memory, and the rest by path."""
-    small, large = tree.copy(), {}
+    small = tree.copy()
+    large: dict[str, xr.Variable] = {}
     for group, node in tree.children.items():
-        names = [n for n, v in node.data_vars.items() if v.nbytes > LARGE and v.ndim >= 2 and v.dtype.kind in "fi"]
+        names = [str(n) for n, v in node.data_vars.items() if v.nbytes > LARGE and v.ndim >= 2 and v.dtype.kind in "fi"]
         large |= {f"{group}/{name}": node[name].variable for name in names}
         small[group].dataset = node.to_dataset().drop_vars(names)
     return small, large
