@@ -5,7 +5,8 @@
 A run of 48 levels is shorter than the default interval of five minutes, so each run with a checkpoint is told to write one
 generation: after 32 levels, in the background, while the next 16 are computed.  The extra seconds of such a run are the
 price of a generation, with opening the folder, the prior draws, the record and the wait at the end; the price over five
-minutes is its share of the wall time at the default interval.  "Waited" is how long the loop over levels stood still.
+minutes is its share of the wall time at the default interval.  "Waited" is how long the loop over levels stood still.  On a
+machine that does other work as well, seconds of the processor say more than those of the clock; both are shown.
 """
 
 from __future__ import annotations
@@ -35,43 +36,47 @@ def timed(*arguments) -> None:
     waited.append(time.monotonic() - begun)
 
 
-def once(particles: int, checkpoint: qp.Checkpoint | None) -> float:
-    begun = time.monotonic()
+def once(particles: int, checkpoint: qp.Checkpoint | None) -> tuple[float, float]:
+    """Seconds by the clock, and of the processor."""
+    begun, busy = time.monotonic(), time.process_time()
     model = lattices.phi6(L=40, mu2=2.2834)
     stop = qp.LevelLimit(LEVELS)
     qp.quench(model, particles=particles, replicas=2, stop=stop, configurations=512, checkpoint=checkpoint)
-    return time.monotonic() - begun
+    return time.monotonic() - begun, time.process_time() - busy
 
 
 def main(pairs: int, particles: int) -> int:
     running.save = timed
     once(particles, None)  # compiles
-    extra, ratios = [], []
+    pairs_of: list[tuple[tuple[float, float], tuple[float, float]]] = []
     print(f"phi^6, L = 40, 2 replicas of {particles} particles, {LEVELS} levels; one generation after 32 levels")
-    print("pair   without (s)   with (s)   ratio   waited for save (s)   size (MB)")
+    print("       clock (s)                processor (s)            waited for   size")
+    print("pair   without   with   ratio   without   with   ratio   save (s)     (MB)")
     with tempfile.TemporaryDirectory() as place:
         once(particles, qp.Checkpoint(Path(place) / "first", levels=32))  # imports orbax
         waited.clear()
         for pair in range(pairs):
             folder = Path(place) / f"run{pair}"
-            runs = [
-                lambda: once(particles, None),
-                lambda folder=folder: once(particles, qp.Checkpoint(folder, levels=32)),
-            ]
+            asked = (None, qp.Checkpoint(folder, levels=32))
             order = (0, 1) if pair % 2 == 0 else (1, 0)
-            seconds = {which: runs[which]() for which in order}
+            seconds = {which: once(particles, asked[which]) for which in order}
+            pairs_of.append((seconds[0], seconds[1]))
             size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) / 1e6
-            extra.append(seconds[1] - seconds[0])
-            ratios.append(seconds[1] / seconds[0])
-            print(
-                f"{pair:4d} {seconds[0]:13.2f} {seconds[1]:10.2f} {ratios[-1]:7.3f} {waited[-1]:21.3f} {size:11.1f}",
-                flush=True,
-            )
-    price = statistics.median(extra)
-    print(f"ratio with a generation in every run: median {statistics.median(ratios):.3f}")
-    print(f"price of a generation: median {price:.2f} s (from {min(extra):.2f} to {max(extra):.2f})")
-    share = max(price, statistics.median(waited)) / DEFAULT
-    print(f"share of wall time at the default interval of {DEFAULT / 60:g} minutes: {share:.2%}")
+            columns = [
+                f"{without:7.2f} {with_it:6.2f} {with_it / without:7.3f}"
+                for without, with_it in zip(*pairs_of[-1], strict=True)
+            ]
+            print(f"{pair:4d}   {'   '.join(columns)} {waited[-1]:10.3f} {size:8.1f}", flush=True)
+    shares = []
+    for number, name in enumerate(("clock", "processor")):
+        extra = [with_it[number] - without[number] for without, with_it in pairs_of]
+        ratio = statistics.median(with_it[number] / without[number] for without, with_it in pairs_of)
+        shares.append(max(statistics.median(extra), statistics.median(waited)) / DEFAULT)
+        print(
+            f"{name}: ratio with a generation in every run {ratio:.3f}; price of one {statistics.median(extra):.2f} s "
+            f"(from {min(extra):.2f} to {max(extra):.2f}); share at {DEFAULT / 60:g} minutes {shares[-1]:.2%}"
+        )
+    share = max(shares)
     print(f"{'below' if share < LIMIT else 'NOT below'} {LIMIT:.0%}")
     return int(share >= LIMIT)
 
