@@ -74,9 +74,7 @@ def reweighted(ladder: qp.Ladder, out: Path) -> None:
         right.fill_between(grid, low, high, alpha=0.25, linewidth=0)
         right.axhline(0.5, color="0.6", linewidth=0.7, linestyle=":")
         right.axvline(cross, color="0.6", linewidth=0.7, linestyle=":")
-        right.plot(
-            MU2, float(here.ordered_share), "o", markersize=4, color=observables.plot.COLOURS[1], label="run here"
-        )
+        right.plot(MU2, float(here.ordered_share), "o", markersize=4, color=observables.plot.COLOURS[1], label="run here")
         right.set(xlabel=r"$\mu^2$", ylabel="ordered share", ylim=(0, 1))
         right.legend()
         figure.savefig(out / "phi6_reweighted.png", dpi=160)
