@@ -2,7 +2,9 @@
 
     python benchmarks/fuzz_files.py [2000]
 
-Every file must load as a ladder or be refused with one sentence (ValueError or OSError); anything else is listed.
+Every file must be refused with one sentence (ValueError or OSError) or load with the content that was written: names,
+dimensions, types, attributes and every byte of the data.  Anything else is listed.  For files that load, it is said where
+they differ from the original: nowhere (a mutation may change nothing), in the seal alone, or in bytes nobody reads.
 """
 
 from __future__ import annotations
@@ -15,21 +17,33 @@ import tempfile
 from pathlib import Path
 
 import quenchphys as qp
+from quenchphys.sealing import LENGTH
 
 BATCH, PATIENCE = 100, 120.0  # files of one process, and seconds it may take
 
 READER = """
 import sys, quenchphys as qp
-for path in sys.argv[1:]:
+
+def content(ladder):
+    found = {"/": sorted((k, repr(v)) for k, v in ladder.tree.attrs.items())}
+    for group, node in ladder.tree.children.items():
+        for name, variable in node.variables.items():
+            about = variable.dims, str(variable.dtype), sorted((k, repr(v)) for k, v in variable.attrs.items())
+            found[group, name] = about, variable.values.tobytes()
+    return found
+
+whole = content(qp.load(sys.argv[1]))
+for path in sys.argv[2:]:
     try:
-        qp.load(path)
-        said = "loaded"
+        said = "loaded, content identical" if content(qp.load(path)) == whole else "loaded, content CHANGED"
     except (ValueError, OSError) as refused:
         said = "refused" if len(str(refused).splitlines()) == 1 else "more than one line: " + repr(refused)
     except BaseException as other:
         said = f"other: {type(other).__name__}: {other}"
     print(path, said, flush=True)
 """
+IDENTICAL, CHANGED, REFUSED = "loaded, content identical", "loaded, content CHANGED", "refused"
+GOOD = (IDENTICAL, REFUSED)
 
 
 def mutated(content: bytes, rng: random.Random) -> bytes:
@@ -61,6 +75,7 @@ def mutated(content: bytes, rng: random.Random) -> bytes:
 def main(count: int) -> int:
     rng = random.Random(1)
     tally: collections.Counter[str] = collections.Counter()
+    reasons: collections.Counter[str] = collections.Counter()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         ladder = qp.quench(qp.targets.gaussian(4), particles=32, replicas=2, stop=qp.LevelLimit(16))
@@ -71,11 +86,13 @@ def main(count: int) -> int:
                 file.write_bytes(mutated(content, rng))
             pending = list(files)
             while pending:
-                found = _read(pending)
-                for said in found.values():
-                    tally[said if said in ("loaded", "refused") else "BAD"] += 1
-                    if said not in ("loaded", "refused"):
-                        print(said)
+                found = _read(folder / "whole.nc", pending)
+                for path, said in found.items():
+                    tally[said if said in (*GOOD, CHANGED) else "BAD"] += 1
+                    if said != REFUSED:
+                        reasons[why(content, Path(path).read_bytes())] += 1
+                    if said not in GOOD:
+                        print(Path(path).name, said)
                 pending = pending[len(found) :]
                 if pending and len(found) < len(files):
                     bad = pending.pop(0)
@@ -84,12 +101,25 @@ def main(count: int) -> int:
             for file in files:
                 file.unlink()
     print(f"{count} mutated files: " + ", ".join(f"{number} {said}" for said, number in sorted(tally.items())))
-    return int(tally["BAD"] > 0)
+    for reason, number in reasons.most_common():
+        print(f"  {number} of those that loaded: {reason}")
+    return int(tally["BAD"] + tally[CHANGED] > 0)
 
 
-def _read(files: list[Path]) -> dict[str, str]:
+def why(content: bytes, data: bytes) -> str:
+    """Where a mutated file differs from the original."""
+    if data == content:
+        return "the mutation changed nothing (zeros over zeros, or a stretch overwritten by itself)"
+    end = len(content) - LENGTH
+    if data[:end] == content[:end]:
+        return "only the seal is damaged or gone: everything before it is as written"
+    differ = [i for i, (old, new) in enumerate(zip(content, data, strict=False)) if old != new]
+    return f"the file differs from byte {differ[0] if differ else len(data)} on ({len(data)} of {len(content)} bytes)"
+
+
+def _read(whole: Path, files: list[Path]) -> dict[str, str]:
     """What the reader said of each file, until it died."""
-    command = [sys.executable, "-c", READER, *map(str, files)]
+    command = [sys.executable, "-c", READER, str(whole), *map(str, files)]
     try:
         output = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE).stdout
     except subprocess.TimeoutExpired as late:

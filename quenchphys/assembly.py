@@ -22,6 +22,7 @@ from quenchphys.ladder import Ladder, Outcome
 from quenchphys.levels import Family, SoftLevels
 from quenchphys.recording import Album, Record
 from quenchphys.settings import Settings
+from quenchphys.streaming import blocks, release
 from quenchphys.transition import Plan
 
 FORMAT = "quenchphys-ladder"
@@ -61,7 +62,7 @@ def assemble(
     begun: float,
 ) -> Ladder:
     count = account.level_count
-    arrays = {name: _blank(array, count) for name, array in record.finish(account.levels).items()}
+    arrays = record.finish(account.levels)
     levels = _levels(arrays, "energy" if method == "quench" else "beta")
     levels["level_count"] = ("replica", count, {"long_name": "number of levels"})
     particles = xr.Dataset(
@@ -127,14 +128,23 @@ def judge(
     for bad in (Outcome.FROZEN, Outcome.LEVEL_LIMIT, Outcome.TIME_LIMIT):
         if bad in outcomes:
             return bad
-    weight = np.exp(particles["log_weight"])
     for observable, low, high in dict(getattr(problem, "phases", {})).values():
-        inside = (particles[observable] >= low) & (particles[observable] < high)
-        share = (weight * inside).sum("particle").max("level")
-        among_draws = ((draws[observable] >= low) & (draws[observable] < high)).mean("draw")
+        share = _largest_share(particles["log_weight"].values, particles[observable].values, low, high)
+        among_draws = ((draws[observable] >= low) & (draws[observable] < high)).mean("draw").values
         if bool((np.maximum(share, among_draws) < MET_SHARE).any()):
             return Outcome.MISSED_PHASE
     return outcomes[0]
+
+
+def _largest_share(log_weight: np.ndarray, value: np.ndarray, low: float, high: float) -> np.ndarray:
+    """The largest weight of low <= value < high at any level, for each replica."""
+    largest = np.zeros(len(value))
+    for levels in blocks(log_weight):
+        inside = (value[:, levels] >= low) & (value[:, levels] < high)
+        share = np.nansum(np.where(inside, np.exp(log_weight[:, levels]), 0.0), axis=2)
+        largest = np.maximum(largest, share.max(axis=1))
+        release(value)
+    return largest
 
 
 def _levels(arrays: dict[str, np.ndarray], parameter: str) -> xr.Dataset:
@@ -177,14 +187,6 @@ def _configurations(problem: Any, album: Album, count: np.ndarray) -> xr.Dataset
 
 def _shape(album: Album) -> tuple[int, ...]:
     return album.finish()[2].shape[2:]
-
-
-def _blank(array: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """Rows of a replica behind its end are NaN, or -1 where they are integers."""
-    for r, end in enumerate(count):
-        if end < array.shape[1]:
-            array[r, end:] = np.nan if array.dtype.kind == "f" else (-1 if array.dtype.kind == "i" else False)
-    return array
 
 
 def _bounds(phases: Mapping[str, tuple[str, float, float]]) -> dict[str, Any]:

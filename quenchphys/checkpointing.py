@@ -13,6 +13,7 @@ is passed over for the one before.  Nothing in these files is ever executed.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -139,6 +140,9 @@ class Store:
                 self._open().delete(newer)
             self._saved_level = level
             return prior, state, host
+        if generations:
+            # They may be readable elsewhere or later, so they are not thrown away for a run that begins anew.
+            raise ValueError(f"No checkpoint in {self.folder} can be read; move it away, or give another folder.")
         return None
 
     def due(self, level: int) -> bool:
@@ -159,14 +163,22 @@ class Store:
         try:
             self._open().save(level, args=items)
         except Exception as cause:
-            raise OSError(f"The checkpoint in {self.folder} cannot be written: {_one_line(cause)}.") from cause
+            raise self._cannot_be_written(cause) from None
         self._saved_level, self._saved_time = level, time.monotonic()
 
     def close(self) -> None:
         if self._manager is not None:
-            self._manager.wait_until_finished()
-            self._manager.close()
-            self._manager = None
+            manager, self._manager = self._manager, None
+            try:
+                manager.wait_until_finished()
+                manager.close()
+            except Exception as cause:
+                raise self._cannot_be_written(cause) from None
+
+    def _cannot_be_written(self, cause: Exception) -> OSError:
+        # Errors of the background writer name a temporary file first and the reason last.
+        why = str(cause).strip().splitlines() or [type(cause).__name__]
+        return OSError(f"The checkpoint in {self.folder} cannot be written: {_reason(why[0])}.")
 
     def _open(self) -> Any:
         import orbax.checkpoint as ocp
@@ -211,6 +223,12 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
                 return difference(was, is_now)
             return f"{name} was {was!r} and is now {is_now!r}"
     return "it cannot be read"
+
+
+def _reason(line: str) -> str:
+    """What the operating system said, if it is in the line."""
+    known = [os.strerror(number) for number in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS, errno.EACCES)]
+    return next((words for words in known if words in line), line[:200].rstrip("."))
 
 
 def _one_line(cause: BaseException) -> str:

@@ -19,6 +19,8 @@ from quenchphys.settings import Settings
 from quenchphys.stopping import StopRule
 from quenchphys.transition import State
 
+FORMAT = 2  # of a checkpoint
+
 
 @dataclass
 class Course:
@@ -88,6 +90,7 @@ def identity(
     # A model may say nothing about itself: the energies of a few draws tell two of them apart.
     draws = problem.sample_prior(jax.random.key(0), 4)
     return {
+        "format": FORMAT,
         "quenchphys": __version__,
         "jax": jax.__version__,
         "backend": jax.default_backend(),

@@ -135,6 +135,8 @@ def check(problem: Any) -> None:
                 f"{name}(x) must return one real number for a configuration of shape {one.shape}; "
                 f"it returned {_describe(value)}"
             )
+    if not hasattr(problem, "energy_and_grad"):
+        _shape_of_result(problem, "the gradient of energy", jax.grad(problem.energy), one)
     if hasattr(problem, "observe"):
         seen = _shape_of_result(problem, "observe", problem.observe, one)
         bad = [k for k, v in seen.items() if getattr(v, "shape", None) != ()] if isinstance(seen, Mapping) else None

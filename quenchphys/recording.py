@@ -10,13 +10,15 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from quenchphys.storage import write_whole
+from quenchphys.storage import reason, write_whole
 
 MEMORY_LIMIT = 1 << 30
 CONFIGURATION_LIMIT = 256 << 20  # bytes of configurations kept, all replicas together
@@ -63,8 +65,8 @@ class Column:
         if self._file:
             self._file.flush()
             size = (self._rows, *self.shape)
-            # Copy on write: blanking the ends of replicas must not reach the record of a checkpoint.
-            array: np.ndarray = np.memmap(self._file, dtype=self.dtype, mode="c", shape=size)
+            # Read-only: a ladder must not change the record of a checkpoint, and pages that were read can be given back.
+            array: np.ndarray = np.memmap(self._file, dtype=self.dtype, mode="r", shape=size)
         else:
             array = np.concatenate(self._blocks)
             self._blocks = []
@@ -102,6 +104,10 @@ class Record:
         return record
 
     def extend(self, **rows: np.ndarray) -> None:
+        with self._in_words():
+            self._extend(rows)
+
+    def _extend(self, rows: dict[str, np.ndarray]) -> None:
         for name, block in rows.items():
             column = self._columns.get(name)
             if column is None:
@@ -116,8 +122,9 @@ class Record:
 
     def flush(self) -> None:
         """Make sure that everything so far survives the process."""
-        for column in self._columns.values():
-            column.flush()
+        with self._in_words():
+            for column in self._columns.values():
+                column.flush()
         if self._folder is not None:
             listed = {name: (column.dtype.str, list(column.shape)) for name, column in self._columns.items()}
             write_whole(self._folder / "columns.json", lambda part: part.write_text(json.dumps(listed)), overwrite=True)
@@ -125,12 +132,32 @@ class Record:
     def finish(self, rows: int) -> dict[str, np.ndarray]:
         return {name: column.finish(rows) for name, column in self._columns.items()}
 
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as cause:
+            place = self._folder or f"{tempfile.gettempdir()} (TMPDIR chooses another folder)"
+            raise OSError(f"The record in {place} cannot be written: {reason(cause)}.") from None
+
     def _new_file(self) -> IO[bytes] | None:
         if self._folder is None:
             return None
         path = _file(self._folder, len(self._columns))
         path.unlink(missing_ok=True)  # a ladder may still be mapped onto the old one
         return open(path, "w+b")
+
+
+def blanked(rows: dict[str, np.ndarray], begin: int, count: np.ndarray) -> dict[str, np.ndarray]:
+    """Rows (level, replica, ...) from level `begin` on, blank where a replica has ended after `count` levels.
+
+    Blank is NaN, -1 in integers, and False.
+    """
+    for array in rows.values():
+        blank = np.nan if array.dtype.kind == "f" else (-1 if array.dtype.kind == "i" else False)
+        for r, end in enumerate(count):
+            array[max(0, end - begin) :, r] = blank
+    return rows
 
 
 def _copy_beginning(source: Path, size: int, target: Path) -> None:

@@ -22,12 +22,14 @@ from quenchphys.checkpointing import Checkpoint, Store, opened
 from quenchphys.course import Course, identity, resume, save
 from quenchphys.density import shape_of
 from quenchphys.devices import Programs, mesh_for, programs
+from quenchphys.forking import check_not_forked
 from quenchphys.interruption import Asked, Interrupted, interruptible
 from quenchphys.ladder import Ladder
 from quenchphys.levels import Family
 from quenchphys.problem import as_argument, check, check_energies
 from quenchphys.progress import Meter
-from quenchphys.recording import CONFIGURATION_LIMIT, Album, Record
+from quenchphys.recording import CONFIGURATION_LIMIT, Album, Record, blanked
+from quenchphys.resources import check_memory, in_words
 from quenchphys.settings import Settings
 from quenchphys.spreading import AXIS, Spread, abreast_of, tile_of
 from quenchphys.stopping import LevelLimit, StopRule
@@ -68,12 +70,14 @@ def run(
     devices: int | Sequence[Any] | None = None,
 ) -> Ladder:
     """Run a ladder from the prior or a checkpoint to its end, in single precision whatever JAX is set to elsewhere."""
+    check_not_forked()
     begun = time.monotonic()
     with jax.enable_x64(False):
         check(problem)
         dimension = int(np.prod(shape_of(problem)))
+        check_memory(settings, dimension)
         plan, mesh = plan_for(settings, dimension, devices)
-    with contained(mesh), stoppable(checkpoint) as asked:
+    with contained(mesh), in_words(settings), stoppable(checkpoint) as asked:
         program = programs(plan, mesh)
         limit = LevelLimit(settings.max_levels if schedule is None else len(schedule))
         rule = stop | limit
@@ -207,7 +211,8 @@ def take_in(rungs: Rung, account: Account, record: Record, album: Album) -> None
     for name in ("kept", "configurations", "log_ratio", "observables"):
         rows.pop(name)
     rows |= {f"observable {name}": value for name, value in rungs.observables.items()}
-    record.extend(**{name: value[: len(log_volume)] for name, value in rows.items()})
+    recorded = {name: value[: len(log_volume)] for name, value in rows.items()}
+    record.extend(**blanked(recorded, account.levels - len(log_volume), account.level_count))
 
 
 def _rows(schedule: np.ndarray, begin: int, count: int) -> np.ndarray:

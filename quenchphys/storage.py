@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -17,10 +18,12 @@ import xarray as xr
 
 from quenchphys.ladder import Ladder, Outcome
 from quenchphys.sealing import broken, seal
+from quenchphys.streaming import append, without_large
 
 ENGINE: Literal["h5netcdf"] = "h5netcdf"
 GROUPS = ("levels", "particles", "prior", "configurations")
 FORMAT = "quenchphys ladder 1"
+OVERHEAD = 1 << 18  # bytes of a file beside its data, amply
 
 # What a stranger needs to read the file; a variable that brings its own long_name keeps it.
 LONG_NAMES = {
@@ -53,7 +56,11 @@ def write_netcdf(data: xr.DataTree | xr.Dataset, path: str | os.PathLike[str], *
     """Write labelled data as one sealed file, all or nothing."""
 
     def write(part: Path) -> None:
-        data.to_netcdf(part, engine=ENGINE)
+        _check_room(part, data)
+        small, large = without_large(data) if isinstance(data, xr.DataTree) else (data, {})
+        small.to_netcdf(part, engine=ENGINE)
+        if large:
+            append(part, large)
         seal(part)
 
     return write_whole(path, write, overwrite=overwrite)
@@ -102,9 +109,22 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[Path], Any], *, o
         else:
             _name_once(part, path)
         _flush(path.parent)
+    except FileExistsError:
+        raise
+    except OSError as cause:
+        raise OSError(f"{path} cannot be written: {reason(cause)}.") from None
     finally:
         part.unlink(missing_ok=True)
     return path
+
+
+def reason(cause: BaseException) -> str:
+    """Why something went wrong, in one line, without the addresses and numbers that libraries put around it."""
+    text = str(cause).strip()
+    quoted = re.search("error message = '([^']+)'", text)
+    if quoted is not None:
+        return quoted.group(1)
+    return getattr(cause, "strerror", None) or (text.splitlines() or [type(cause).__name__])[0][:200].rstrip(".")
 
 
 def load(path: str | os.PathLike[str]) -> Ladder:
@@ -172,6 +192,17 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bool):
         return int(value)
     return value if isinstance(value, str | int | float) or hasattr(value, "dtype") else json.dumps(value)
+
+
+def _check_room(part: Path, data: xr.DataTree | xr.Dataset) -> None:
+    """Take the space and give it back: the HDF5 library may crash when a disk is full."""
+    datasets = [node.dataset for node in data.subtree] if isinstance(data, xr.DataTree) else [data]
+    size = sum(dataset.nbytes for dataset in datasets) + OVERHEAD
+    with open(part, "r+b") as file:
+        try:
+            os.posix_fallocate(file.fileno(), 0, size)
+        finally:
+            file.truncate(0)
 
 
 def _umask() -> int:

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RuntimeError as doubt:
         print(f"quenchphys: {doubt}", file=sys.stderr)
         return DOUBTFUL
-    except (ValueError, TypeError, OSError) as wrong:
+    except (ValueError, TypeError, OSError, MemoryError) as wrong:
         print(f"quenchphys: {wrong}", file=sys.stderr)
         return WRONG_REQUEST
 

@@ -1,0 +1,65 @@
+"""What does a run need that the machine may not have?  Memory: refused before, and in words if it runs out."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import jax
+
+from quenchphys.settings import Settings
+
+ARRAYS = 3  # a prior draw and its two gradients
+NUMBER = 4  # bytes
+GB = 1e9
+
+
+def check_memory(settings: Settings, dimension: int) -> None:
+    """Refuse a run whose prior draws, all on the devices at once, cannot fit; an accelerator knows its own memory."""
+    draws = settings.replicas * settings.particles * settings.draws_per_particle
+    needed, there = ARRAYS * NUMBER * draws * dimension / jax.process_count(), host_memory()
+    if jax.default_backend() == "cpu" and needed > there:
+        why = f"its prior draws need about {needed / GB:.1f} GB, and this process may have {there / GB:.1f} GB"
+        raise MemoryError(_sentence(settings, why))
+
+
+@contextmanager
+def in_words(settings: Settings) -> Iterator[None]:
+    """Turn what a device says when it fails into one sentence."""
+    try:
+        yield
+    except MemoryError as cause:
+        if str(cause).startswith(BEGINNING):
+            raise
+        raise MemoryError(_sentence(settings, "the host has no more")) from None
+    except jax.errors.JaxRuntimeError as cause:
+        said = str(cause).strip()
+        if "RESOURCE_EXHAUSTED" in said or "out of memory" in said.lower():
+            raise MemoryError(_sentence(settings, "the device has no more")) from None
+        raise RuntimeError(f"The device failed: {_telling(said)}.") from None
+
+
+def host_memory() -> float:
+    """Bytes this process may have: what is built in, or what it was limited to."""
+    built_in = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return built_in if soft == resource.RLIM_INFINITY else min(built_in, float(soft))
+
+
+BEGINNING = "The run does not fit into memory"
+
+
+def _sentence(settings: Settings, why: str) -> str:
+    return (
+        f"{BEGINNING}: {why}; lower particles ({settings.particles}), replicas ({settings.replicas}) or draws_per_particle "
+        f"({settings.draws_per_particle}), or keep fewer configurations ({settings.configurations})."
+    )
+
+
+def _telling(said: str) -> str:
+    """The last line that names an error, where a device repeats a whole traceback; else the first."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()] or ["it does not say why"]
+    named = [line for line in lines[1:] if line.split(":")[0].endswith(("Error", "Exception"))]
+    return (named[-1] if named else lines[0])[:300].rstrip(".")
