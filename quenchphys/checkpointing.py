@@ -26,8 +26,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
+from quenchphys.processes import agreed, first
 from quenchphys.storage import write_whole
 
 GENERATIONS = 2
@@ -61,6 +63,9 @@ def opened(
         return
     asked = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
     folder = Path(asked.folder)
+    if not first():
+        yield Store(folder, asked, identity)
+        return
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"A checkpoint is a folder, but {folder} is a file.")
     try:
@@ -81,12 +86,14 @@ def opened(
 
 
 class Store:
-    """The files of one run."""
+    """The files of one run, written by the first process and read by all."""
 
     def __init__(self, folder: Path, asked: Checkpoint, identity: Mapping[str, Any]):
         self.folder, self._asked = folder, asked
         self._manager: Any = None
         self._saved_level, self._saved_time = 0, time.monotonic()
+        if not first():
+            return
         now = json.loads(json.dumps(dict(identity)))
         before = _read_json(folder / "run.json")
         if before is None:
@@ -112,48 +119,64 @@ class Store:
 
     def begin(self, prior: Arrays) -> None:
         """Keep what is drawn once."""
+        if not first():
+            return
         write_whole(self.folder / "prior.npz", lambda part: _savez(part, prior), overwrite=True)
         self.record.mkdir(exist_ok=True)
 
     def latest(self) -> tuple[Arrays, Arrays, Arrays] | None:
         """(prior, state, host) of the newest generation that can be read."""
+        found = self._newest() if first() else None
+        level = agreed(self._saved_level if found is not None else 0)
+        if level and not first():
+            self._saved_level, found = level, self._read(level)
+        return found
+
+    def _newest(self) -> tuple[Arrays, Arrays, Arrays] | None:
         if not self._generations.is_dir():
             return None
-        import orbax.checkpoint as ocp  # takes seconds to import, and a short run never needs it
-
         generations = self._open().all_steps()
         for level in sorted(generations, reverse=True):
             try:
-                items = ocp.args.Composite(
-                    state=ocp.args.StandardRestore(), host=ocp.args.StandardRestore(), seal=ocp.args.JsonRestore()
-                )
-                found = self._open().restore(level, args=items)
-                state, host = ({k: np.asarray(v) for k, v in found[item].items()} for item in ("state", "host"))
-                if found["seal"]["digest"] != digest(state | host):
-                    raise ValueError("its digest does not fit")
-                with np.load(self.folder / "prior.npz", allow_pickle=False) as kept:
-                    prior = {name: kept[name] for name in kept.files}
+                found = self._read(level)
             except Exception as cause:  # torn, corrupted, or half deleted: whatever it is, the one before may be whole
                 print(f"checkpoint after {level} levels passed over: {_one_line(cause)}", flush=True)
                 continue
             for newer in [other for other in generations if other > level]:
                 self._open().delete(newer)
             self._saved_level = level
-            return prior, state, host
+            return found
         if generations:
             # They may be readable elsewhere or later, so they are not thrown away for a run that begins anew.
             raise ValueError(f"No checkpoint in {self.folder} can be read; move it away, or give another folder.")
         return None
 
+    def _read(self, level: int) -> tuple[Arrays, Arrays, Arrays]:
+        import orbax.checkpoint as ocp  # takes seconds to import, and a short run never needs it
+
+        items = ocp.args.Composite(
+            state=ocp.args.StandardRestore(), host=ocp.args.StandardRestore(), seal=ocp.args.JsonRestore()
+        )
+        found = self._open().restore(level, args=items)
+        state, host = ({k: np.asarray(v) for k, v in found[item].items()} for item in ("state", "host"))
+        if found["seal"]["digest"] != digest(state | host):
+            raise ValueError("its digest does not fit")
+        with np.load(self.folder / "prior.npz", allow_pickle=False) as kept:
+            return {name: kept[name] for name in kept.files}, state, host
+
     def due(self, level: int) -> bool:
         levels = math.inf if self._asked.levels is None else self._asked.levels
-        return time.monotonic() - self._saved_time >= 60 * self._asked.minutes or level - self._saved_level >= levels
+        late = time.monotonic() - self._saved_time >= 60 * self._asked.minutes
+        return bool(agreed(late or level - self._saved_level >= levels))
 
     def save(self, level: int, state: Arrays, host: Arrays) -> None:
         """Write a generation in the background; waits only for the one before."""
         import orbax.checkpoint as ocp
 
         if level == self._saved_level:
+            return
+        if not first():
+            self._saved_level = level
             return
         items = ocp.args.Composite(
             state=ocp.args.StandardSave(state),
@@ -184,7 +207,18 @@ class Store:
         import orbax.checkpoint as ocp
 
         if self._manager is None:
-            options = ocp.CheckpointManagerOptions(max_to_keep=GENERATIONS, enable_async_checkpointing=True)
+            self._generations.mkdir(exist_ok=True)
+            alone = ocp.options.MultiprocessingOptions(
+                primary_host=jax.process_index(),
+                active_processes={jax.process_index()},
+                barrier_sync_key_prefix=f"process{jax.process_index()}",
+            )
+            options = ocp.CheckpointManagerOptions(
+                max_to_keep=GENERATIONS,
+                enable_async_checkpointing=True,
+                create=False,
+                multiprocessing_options=alone,
+            )
             self._manager = ocp.CheckpointManager(self._generations, options=options)
         return self._manager
 

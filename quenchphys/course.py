@@ -14,6 +14,7 @@ from quenchphys.assembly import plain
 from quenchphys.checkpointing import Arrays, Store
 from quenchphys.density import Point
 from quenchphys.levels import Family
+from quenchphys.processes import to_host
 from quenchphys.recording import Album, Record
 from quenchphys.settings import Settings
 from quenchphys.stopping import StopRule
@@ -65,7 +66,7 @@ def state_to(state: State) -> Arrays:
     """The population as plain arrays; random keys by their words."""
     plain = state._replace(key=jax.random.key_data(state.key), common=jax.random.key_data(state.common))
     parts = plain._asdict() | {f"point {name}": value for name, value in plain.point._asdict().items()}
-    return {name: np.asarray(value) for name, value in parts.items() if name != "point"}
+    return to_host({name: value for name, value in parts.items() if name != "point"})
 
 
 def state_from(arrays: Arrays) -> State:

@@ -18,6 +18,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from quenchphys.processes import first
 from quenchphys.storage import reason, write_whole
 
 MEMORY_LIMIT = 1 << 30
@@ -84,8 +85,8 @@ class Record:
 
     @staticmethod
     def resume(folder: Path, rows: int) -> Record:
-        """The record a folder holds, cut to its first `rows` rows."""
-        record = Record(folder=folder)
+        """The record a folder holds, cut to its first `rows` rows; a process that does not write there has a copy."""
+        record = Record(folder=folder if first() else None)
         listed: dict[str, Any] = json.loads((folder / "columns.json").read_text())
         for number, (name, (dtype, shape)) in enumerate(listed.items()):
             path, size = _file(folder, number), rows * int(np.prod(shape)) * np.dtype(dtype).itemsize
@@ -93,6 +94,11 @@ class Record:
                 raise ValueError(
                     f"The record in {folder} is shorter than its checkpoint says: {name} has too few levels."
                 )
+            if not first():
+                column = Column()
+                column.extend(np.fromfile(path, dtype, size // np.dtype(dtype).itemsize).reshape(rows, *shape))
+                record._columns[name] = column
+                continue
             if path.stat().st_size > size:
                 # A ladder may still be mapped onto the longer file, so it is replaced, not cut.
                 write_whole(path, partial(_copy_beginning, path, size), overwrite=True)

@@ -27,6 +27,7 @@ from quenchphys.interruption import Asked, Interrupted, interruptible
 from quenchphys.ladder import Ladder
 from quenchphys.levels import Family
 from quenchphys.problem import as_argument, check, check_energies
+from quenchphys.processes import any_of, to_host
 from quenchphys.progress import Meter
 from quenchphys.recording import CONFIGURATION_LIMIT, Album, Record, blanked
 from quenchphys.resources import check_memory, in_words
@@ -124,20 +125,20 @@ def begin(
     key = jax.vmap(lambda r: jax.random.fold_in(replica_key, r))(np.arange(settings.replicas))
     prior_key, start_key = jax.vmap(jax.random.split, out_axes=1)(key)
     flagged, draws, seen = program.draw_prior(argument, prior_key)
-    prior = {"energy": np.asarray(draws.energy), **{name: np.asarray(value) for name, value in seen.items()}}
-    undefined = np.asarray(flagged)
+    prior, undefined = to_host(({"energy": draws.energy, **seen}, flagged))
     check_energies(prior["energy"], undefined)
     first = None if schedule is None else schedule[0]
     state, log_first, parent = program.start(argument, family, start_key, common, draws, first)
     del draws, seen
     if settings.kernel.step_size is None:
         state = program.warm_up(argument, family, state)
-    account = Account(family, np.asarray(log_first), prior["energy"], rule, adaptive=schedule is None)
+    log_first, parent = to_host((log_first, parent))
+    account = Account(family, log_first, prior["energy"], rule, adaptive=schedule is None)
     if store is not None:
         once = {f"prior {name}": value for name, value in prior.items()}
-        store.begin(once | {"undefined": undefined, "log_first": np.asarray(log_first), "parent": np.asarray(parent)})
-    record = Record(folder=None if store is None else store.record)
-    return Course(state, account, record, Album(album_size), prior, undefined, np.asarray(parent))
+        store.begin(once | {"undefined": undefined, "log_first": log_first, "parent": parent})
+    record = Record(folder=store.record if store is not None and first() else None)
+    return Course(state, account, record, Album(album_size), prior, undefined, parent)
 
 
 def descend(
@@ -159,7 +160,7 @@ def descend(
         while account.running.size:
             block = None if schedule is None else _rows(schedule, account.levels, plan.levels)
             course.state, rungs = program.descend(argument, family, rates, course.state, block)
-            rungs = jax.tree.map(np.array, rungs)
+            rungs = to_host(rungs)
             if account.levels == 0:
                 rungs.parent[0] = course.parent
             take_in(rungs, account, course.record, course.album)
@@ -170,10 +171,13 @@ def descend(
                 float(account.log_volume.mean()),
                 account.remaining,
             )
-            if store is not None and (store.due(account.levels) or asked):
+            if store is None:
+                continue
+            stopping = any_of(bool(asked))
+            if store.due(account.levels) or stopping:
                 save(course, store)
             # Only between blocks do the state of the device and the account of the host belong to the same level.
-            if store is not None and asked and account.running.size:
+            if stopping and account.running.size:
                 raise Interrupted(
                     f"Interrupted after {account.levels} levels; the same call goes on from {store.folder}."
                 )
