@@ -12,6 +12,7 @@ from quenchphys.interruption import Interrupted
 from quenchphys.kernels import HMC, MALA, Barker
 from quenchphys.ladder import Ladder, Outcome
 from quenchphys.problem import Problem, SiteBasis
+from quenchphys.processes import ProcessLost, join
 from quenchphys.quenching import quench
 from quenchphys.stopping import EvidenceBelow, LevelLimit, ReachedEnergy, RemainingEvidence, WallTime
 from quenchphys.storage import load
@@ -32,10 +33,12 @@ __all__ = [
     "LevelLimit",
     "Outcome",
     "Problem",
+    "ProcessLost",
     "ReachedEnergy",
     "RemainingEvidence",
     "SiteBasis",
     "WallTime",
+    "join",
     "load",
     "presets",
     "quench",

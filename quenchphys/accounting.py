@@ -16,6 +16,7 @@ from scipy.special import gammaincc, gammaln, logsumexp
 
 from quenchphys.ladder import Outcome
 from quenchphys.levels import Family, SoftLevels
+from quenchphys.processes import agreed
 from quenchphys.stopping import Standing, StopRule, fired
 from quenchphys.transition import Rung
 
@@ -52,7 +53,7 @@ class Account:
     def after(self, rung: Rung) -> np.ndarray:
         """Take one level (host arrays) into account; returns log G of all replicas at it."""
         advanced = self._advance(rung)
-        elapsed = time.monotonic() - self._begun
+        elapsed = agreed(int(1000 * (time.monotonic() - self._begun))) / 1000
         self.remaining = 0.0
         for r in self.running:
             self.level_count[r] = self.levels + 1

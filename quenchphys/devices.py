@@ -42,17 +42,25 @@ def use_all_cores() -> None:
 def mesh_for(sets: int, tiles: int, devices: int | Sequence[Any] | None = None) -> Mesh:
     """As many devices as can share sets of replicas and tiles of particles evenly.
 
-    Replicas are parted before particles, which have to communicate.
+    Replicas are parted before particles, which have to communicate.  Several processes take equal parts; work too small to
+    give each of them some is done by every process for itself, which gives all of them the same numbers.
     """
     available = _available(devices)
+    owners = sorted({device.process_index for device in available})
     shapes = [
         (r, p)
         for r in range(1, min(sets, len(available)) + 1)
         for p in range(1, min(tiles, len(available) // r) + 1)
         if sets % r == 0 and tiles % p == 0
     ]
+    if len(owners) > 1:
+        shapes = [(r, p) for r, p in shapes if r * p % len(owners) == 0]
+        if not shapes:
+            return mesh_for(sets, tiles, jax.local_devices())
     r, p = max(shapes, key=lambda shape: (shape[0] * shape[1], shape[0]))
-    return Mesh(np.array(available[: r * p]).reshape(r, p), ("replica", AXIS))
+    each = r * p // len(owners)
+    chosen = [device for owner in owners for device in [d for d in available if d.process_index == owner][:each]]
+    return Mesh(np.array(chosen).reshape(r, p), ("replica", AXIS))
 
 
 def _available(devices: int | Sequence[Any] | None) -> list[Any]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import jax
 
+from quenchphys.processes import ProcessLost, lost
 from quenchphys.settings import Settings
 
 ARRAYS = 3  # a prior draw and its two gradients
@@ -38,6 +39,11 @@ def in_words(settings: Settings) -> Iterator[None]:
         said = str(cause).strip()
         if "RESOURCE_EXHAUSTED" in said or "out of memory" in said.lower():
             raise MemoryError(_sentence(settings, "the device has no more")) from None
+        if lost(cause):
+            raise ProcessLost(
+                "Another process of this run has ended, so this one ends too; started again with the same checkpoint, all "
+                "of them go on from it."
+            ) from None
         raise RuntimeError(f"The device failed: {_telling(said)}.") from None
 
 

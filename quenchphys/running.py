@@ -27,7 +27,7 @@ from quenchphys.interruption import Asked, Interrupted, interruptible
 from quenchphys.ladder import Ladder
 from quenchphys.levels import Family
 from quenchphys.problem import as_argument, check, check_energies
-from quenchphys.processes import any_of, to_host
+from quenchphys.processes import any_of, first, to_host
 from quenchphys.progress import Meter
 from quenchphys.recording import CONFIGURATION_LIMIT, Album, Record, blanked
 from quenchphys.resources import check_memory, in_words
@@ -127,8 +127,8 @@ def begin(
     flagged, draws, seen = program.draw_prior(argument, prior_key)
     prior, undefined = to_host(({"energy": draws.energy, **seen}, flagged))
     check_energies(prior["energy"], undefined)
-    first = None if schedule is None else schedule[0]
-    state, log_first, parent = program.start(argument, family, start_key, common, draws, first)
+    top = None if schedule is None else schedule[0]
+    state, log_first, parent = program.start(argument, family, start_key, common, draws, top)
     del draws, seen
     if settings.kernel.step_size is None:
         state = program.warm_up(argument, family, state)

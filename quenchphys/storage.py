@@ -17,6 +17,7 @@ from typing import Any, Literal
 import xarray as xr
 
 from quenchphys.ladder import Ladder, Outcome
+from quenchphys.processes import first
 from quenchphys.sealing import broken, seal
 from quenchphys.streaming import append, without_large
 
@@ -95,7 +96,12 @@ def check_writable(path: str | os.PathLike[str], *, overwrite: bool = False) -> 
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[Path], Any], *, overwrite: bool = False) -> Path:
-    """Let `write` make a temporary file beside `path`, which then takes its name in one step."""
+    """Let `write` make a temporary file beside `path`, which then takes its name in one step.
+
+    Of several processes the first alone writes.
+    """
+    if not first():
+        return Path(path)
     path = check_writable(path, overwrite=overwrite)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     os.close(handle)

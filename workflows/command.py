@@ -6,14 +6,18 @@ Exit codes: 0 the answer can be trusted, 1 it cannot, 2 a wrong request, 130 int
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from quenchphys.processes import ProcessLost, first, join
 
 TRUSTED, DOUBTFUL, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 
@@ -36,7 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser().parse_args(arguments)
     warnings.simplefilter("ignore", UserWarning)  # what they say is in the table
     try:
-        return chosen.run(chosen)
+        with _joined(chosen):
+            return chosen.run(chosen)
+    except ProcessLost as gone:
+        print(f"quenchphys: {gone}", file=sys.stderr, flush=True)
+        os._exit(DOUBTFUL)  # JAX would wait for the process that is gone
     except KeyboardInterrupt as stopped:
         print(f"\n{stopped or 'Interrupted.'}", file=sys.stderr)
         return INTERRUPTED
@@ -46,6 +54,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, TypeError, OSError, MemoryError) as wrong:
         print(f"quenchphys: {wrong}", file=sys.stderr)
         return WRONG_REQUEST
+
+
+@contextmanager
+def _joined(chosen: argparse.Namespace) -> Iterator[None]:
+    """Together with other processes if that was asked for; only the first of them speaks."""
+    given = {name: getattr(chosen, name, None) for name in ("coordinator", "processes", "process")}
+    if all(value is None for value in given.values()):
+        yield
+        return
+    join(**({} if given["coordinator"] == "auto" else given))
+    if first():
+        yield
+        return
+    chosen.silent = True
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        yield
 
 
 def parser() -> argparse.ArgumentParser:
@@ -162,6 +186,12 @@ def _sampling(into: argparse.ArgumentParser) -> None:
     into.add_argument(
         "--quick", action="store_true", help=f"a rough answer soon: {QUICK_REPLICAS} x {QUICK_PARTICLES} particles"
     )
+    many = into.add_argument_group("several processes", "each started with the same command but for --process")
+    many.add_argument(
+        "--coordinator", metavar="HOST:PORT", help="of the first process; auto on TPU slices and under Slurm"
+    )
+    many.add_argument("--processes", type=int, help="how many there are")
+    many.add_argument("--process", type=int, help="which this is, from 0")
 
 
 def _output(into: argparse.ArgumentParser, needed: bool = False) -> None:

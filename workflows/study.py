@@ -22,6 +22,7 @@ import xarray as xr
 import quenchphys as qp
 from quenchphys.checkpointing import difference
 from quenchphys.interruption import Interrupted
+from quenchphys.processes import agreed, first
 from quenchphys.storage import ENGINE, check_readable, check_writable, write_netcdf, write_whole
 from workflows.effort import Effort
 from workflows.narration import Narrator
@@ -30,7 +31,7 @@ Request = Mapping[str, Any]  # plain numbers, strings, lists and dicts
 
 
 class Study:
-    """The files of one study; without `out` nothing is written.
+    """The files of one study, written by the first process; without `out` nothing is written.
 
     An existing result is refused unless `overwrite` is set; ladders of another request are then thrown away.
     """
@@ -40,8 +41,11 @@ class Study:
     ):
         self._request: dict[str, Any] = json.loads(json.dumps(dict(request)))
         self.narrator = narrator
-        self.path = None if out is None else check_writable(out, overwrite=overwrite)
         self._overwrite = overwrite
+        if not first():
+            self.path = None if out is None else Path(out)
+            return
+        self.path = None if out is None else check_writable(out, overwrite=overwrite)
         if self.path is None:
             return
         self.folder.mkdir(exist_ok=True)
@@ -68,7 +72,7 @@ class Study:
     ) -> qp.Ladder:
         """The ladder of this name: from disk if it is there, else a new one, which is then kept."""
         file = None if self.path is None else self.folder / f"{name}.nc"
-        if file is not None and file.exists():
+        if file is not None and agreed(file.exists()):
             self.narrator.say(f"{words}: taken from {file}")
             return qp.load(file)
         self.narrator.say(f"{words}, {effort.replicas} x {effort.particles} particles")
@@ -80,7 +84,8 @@ class Study:
         except Interrupted as stopped:
             raise Interrupted(f"Interrupted; the same command goes on from what is in {self.folder}.") from stopped
         ladder.save(file)
-        shutil.rmtree(checkpoint)
+        if first():
+            shutil.rmtree(checkpoint)
         return ladder
 
     def finish(self, result: xr.Dataset) -> xr.Dataset:
