@@ -45,7 +45,6 @@ SITES_IN_CHUNK = 40_000  # configurations that go through a trajectory together,
 TABLE = (0.0, 2.8, 140)  # q of the first and last node of the bias, and its intervals
 HOLD = 1.5  # stiffness of the springs that hold chains at a q, in units of V
 INNER_KICK = 0.1931833  # Omelyan, Mryglod and Folk 2003: the fraction that makes the leading error smallest
-LATENT_Q = 1.71  # the distance of the phases in q
 EFFORT_PER_SITE = 0.03  # trajectories of a round while the bias is learnt
 TRAJECTORIES = 200  # of a round while counting
 FINE = 560  # bins in q of the mean force and of the printed distribution
@@ -304,6 +303,9 @@ def summary(sampler: Sampler, spline: CubicSpline, q: np.ndarray, force: np.ndar
     half = len(q) // 2
     parts = {"early": q[:half], "late": q[half:], "from disordered": q[:, ::2], "from ordered": q[:, 1::2]}
     mu2, error = by_weights(sampler, spline, q)
+    shape = distribution(sampler, spline, q, mu2)
+    # A walk with n round trips knows the log odds of its ends to sqrt(2/n).
+    expected = np.sqrt(2 / max(trips.sum(), 1)) / (sampler.sites / 2 * (shape["peaks"][1] - shape["peaks"][0]))
     return {
         "mu2": mu2,
         "mu2_err": error,
@@ -311,9 +313,9 @@ def summary(sampler: Sampler, spline: CubicSpline, q: np.ndarray, force: np.ndar
         "parts": {name: by_weights(sampler, spline, part) for name, part in parts.items()},
         "trajectories": len(q),
         "round_trips": trips.tolist(),
-        "error_expected_of_round_trips": float(np.sqrt(2 / max(trips.sum(), 1)) / (sampler.sites / 2 * LATENT_Q)),
+        "error_expected_of_round_trips": float(expected),
         "tau_q": float(len(q) * q.mean(0).var(ddof=1) / q.var()),
-        "distribution": distribution(sampler, spline, q, mu2),
+        "distribution": shape,
     }
 
 
@@ -401,8 +403,9 @@ def main() -> None:
     parser.add_argument("--chains", type=int, default=48)
     parser.add_argument("--gradients", type=int, default=48, help="of a trajectory, on average")
     parser.add_argument("--effort", type=int, help="trajectories of a round while the bias is learnt")
-    parser.add_argument("--seconds", type=float, default=60, help="wall time of the counted part")
-    parser.add_argument("--every", type=float, default=60, help="seconds between reports")
+    parser.add_argument("--seconds", type=float, default=120, help="wall time of the counted part")
+    parser.add_argument("--error", type=float, default=0.0, help="stop early where this error of mu2* is reached")
+    parser.add_argument("--every", type=float, default=20, help="seconds between reports")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("multicanonical.json"))
     parser.add_argument("--plot", type=Path)
@@ -440,7 +443,8 @@ def main() -> None:
         }
         chosen.out.write_text(json.dumps(found, indent=1))
         show(found)
-        if finished:
+        # Few round trips can agree by chance: both errors must be small.
+        if finished or max(found["mu2_err"], found["error_expected_of_round_trips"]) <= chosen.error:
             break
     table(found)
     if chosen.plot:
