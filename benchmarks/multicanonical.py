@@ -44,7 +44,6 @@ RETURN = (0.3, 1.8)  # a round trip goes below the first and above the second
 SITES_IN_CHUNK = 40_000  # configurations that go through a trajectory together, small enough for the cache
 TABLE = (0.0, 2.8, 140)  # q of the first and last node of the bias, and its intervals
 HOLD = 1.5  # stiffness of the springs that hold chains at a q, in units of V
-STEPS = (0.75, 1.1)  # a trajectory's step, in units of the tuned one
 INNER_KICK = 0.1931833  # Omelyan, Mryglod and Folk 2003: the fraction that makes the leading error smallest
 EFFORT_PER_SITE = 0.03  # trajectories of a round while the bias is learnt
 TRAJECTORIES = 200  # of a round while counting
@@ -105,9 +104,7 @@ def evaluate(model, bias: Bias, x: Array) -> State:
 
 def trajectory(model, bias: Bias, state: State, key: Array, step: Array, gradients: int) -> tuple[State, Array]:
     """One trajectory of `gradients` gradients on average, two in each step of the minimum norm integrator."""
-    momentum_key, accept_key, length_key, step_key = jax.random.split(key, 4)
-    # Ordered fields are stiffer: a chain that finds the step too long there gets away with one of the shorter steps.
-    step = step * jax.random.uniform(step_key, (), minval=STEPS[0], maxval=STEPS[1])
+    momentum_key, accept_key, length_key = jax.random.split(key, 3)
     x = state.x
     axes = tuple(range(1, x.ndim))
     start = normal(momentum_key, (x.shape[0], model.lattice.sites)).reshape(x.shape)
