@@ -539,9 +539,12 @@ def _(place: Path) -> Verdict:
     quench()
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * os.sysconf("SC_PAGE_SIZE") + (1 << 30), resource.RLIM_INFINITY))
-    # 0.8 GB of draws by the estimate, but 1 GB is left and a run needs some of it for other things.
-    what, good = seen(lambda: qp.quench(TARGET, particles=200_000, replicas=2, stop=qp.LevelLimit(16)))
-    return what, good and "lower particles" in what
+    # 0.8 GB of draws by the estimate, and 1 GB is left: the run may just fit, or say that it does not.
+    try:
+        ladder = qp.quench(TARGET, particles=200_000, replicas=2, stop=qp.LevelLimit(16))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}", isinstance(error, MemoryError) and "lower particles" in str(error)
+    return f"it fitted: {ladder.outcome.value} after {int(ladder.levels.level_count.max())} levels", True
 
 
 def main(names: list[str]) -> int:

@@ -15,6 +15,7 @@ from quenchphys.settings import Settings
 ARRAYS = 3  # a prior draw and its two gradients
 NUMBER = 4  # bytes
 GB = 1e9
+FULL = 0.9  # share of the memory in use above which a failure is put down to it
 
 
 def check_memory(settings: Settings, dimension: int) -> None:
@@ -37,7 +38,7 @@ def in_words(settings: Settings) -> Iterator[None]:
         raise MemoryError(_sentence(settings, "the host has no more")) from None
     except jax.errors.JaxRuntimeError as cause:
         said = str(cause).strip()
-        if "RESOURCE_EXHAUSTED" in said or "out of memory" in said.lower():
+        if "RESOURCE_EXHAUSTED" in said or "out of memory" in said.lower() or nearly_full():
             raise MemoryError(_sentence(settings, "the device has no more")) from None
         if lost(cause):
             raise ProcessLost(
@@ -52,6 +53,19 @@ def host_memory() -> float:
     built_in = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     return built_in if soft == resource.RLIM_INFINITY else min(built_in, float(soft))
+
+
+def nearly_full() -> bool:
+    """Whether little memory is left: parts of a device report any failure to get some as an internal error."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    try:
+        with open("/proc/self/statm") as file:
+            used = float(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        with open("/proc/meminfo") as file:
+            free = float(next(line for line in file if line.startswith("MemAvailable")).split()[1]) * 1024
+    except (OSError, StopIteration, ValueError):  # a system that does not tell
+        return False
+    return (soft != resource.RLIM_INFINITY and used > FULL * soft) or free < (1 - FULL) * host_memory()
 
 
 BEGINNING = "The run does not fit into memory"
