@@ -58,7 +58,6 @@ def said(process: subprocess.Popen, word: str) -> list[str]:
     return lines[0].split()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="signals between processes are tested on Linux")
 def test_one_of_two_is_killed_and_four_go_on_to_the_same_numbers(tmp_path):
     folder = tmp_path / "checkpoint"
     two = start(2, folder)
