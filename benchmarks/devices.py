@@ -48,7 +48,7 @@ def traffic(model, **settings) -> dict[str, int]:
     from quenchphys.devices import programs
     from quenchphys.levels import SoftLevels
     from quenchphys.problem import as_argument
-    from quenchphys.running import contained, plan_for
+    from quenchphys.running import contained, orders, plan_for
     from quenchphys.settings import Settings, default_kernel
     from quenchphys.transition import Rates
 
@@ -58,10 +58,11 @@ def traffic(model, **settings) -> dict[str, int]:
         family = SoftLevels(np.float32(model.softness))
         key = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), settings["replicas"]))
         common = jax.eval_shape(lambda: jax.random.key(0))
-        _, draws, _ = jax.eval_shape(program.draw_prior, argument, key)
-        state, _, _ = jax.eval_shape(program.start, argument, family, key, common, draws, None)
+        _, draws, seen = jax.eval_shape(program.draw_prior, argument, key)
+        begin = (argument, family, key, common, draws, seen, np.float32(np.nan))
+        state, _, _ = jax.eval_shape(program.start, *begin)
         rates = Rates(np.float32(0.95), np.float32(0.5))
-        text = program.descend.lower(argument, family, rates, state, None).compile().as_text()
+        text = program.descend.lower(argument, family, rates, state, orders(None, 0, 6)).compile().as_text()
     width = {"f32": 4, "s32": 4, "u32": 4, "pred": 1, "s64": 8}
     found = re.findall(r"= (.*?) (?:all-gather|all-reduce|reduce-scatter|all-to-all)(?:-start)?\(", text)
     shapes = [re.findall(r"(f32|s32|u32|pred|s64)\[([\d,]*)\]", one) for one in found]

@@ -44,6 +44,8 @@ LONG_NAMES = {
     "lineages": "number of distinct ancestors at level 0",
     "resampled": "whether the population was resampled on entering the level",
     "undefined": "share of proposals with undefined (NaN) energy",
+    "transitions": "transitions of the kernel at the level",
+    "correlation": "correlation of energy and observables of a particle before and after the mutation of the level",
 }
 
 
@@ -65,6 +67,10 @@ def assemble(
     arrays = record.finish(account.levels)
     levels = _levels(arrays, "energy" if method == "quench" else "beta")
     levels["level_count"] = ("replica", count, {"long_name": "number of levels"})
+    seen = sorted(name.removeprefix("observable ") for name in arrays if name.startswith("observable "))
+    levels["correlation"] = (("replica", "level", "quantity"), arrays["correlation"])
+    levels["correlation"].attrs["long_name"] = LONG_NAMES["correlation"]
+    levels = levels.assign_coords(quantity=["energy", *seen])
     particles = xr.Dataset(
         {name: (("replica", "level", "particle"), arrays[name]) for name in ("energy", "log_weight", "parent")}
         | {
@@ -80,7 +86,7 @@ def assemble(
     draws["energy"].attrs = {"long_name": "energy of the prior draw, U", "units": "nats"}
 
     dimension = int(np.prod(_shape(album)))
-    gradients = plan.kernel.transitions(dimension) * plan.kernel.gradients()
+    gradients = float(levels["transitions"].clip(min=0).sum()) * plan.kernel.gradients()
     outcome = judge(problem, account, levels, particles, draws, undefined)
     tree = xr.DataTree.from_dict(
         {
@@ -100,8 +106,8 @@ def assemble(
                     "phases": json.dumps(_bounds(getattr(problem, "phases", {}))),
                     "settings": json.dumps(plain(settings)),
                     "dimension": dimension,
-                    "gradients_per_level": gradients,
-                    "gradients": float(count.sum()) * gradients * plan.particles,
+                    "gradients_per_level": gradients / max(int(count.sum()), 1),
+                    "gradients": gradients * plan.particles,
                     "wall_time": time.monotonic() - begun,
                     "created": datetime.now(UTC).isoformat(timespec="seconds"),
                     "backend": jax.default_backend(),
@@ -160,6 +166,7 @@ def _levels(arrays: dict[str, np.ndarray], parameter: str) -> xr.Dataset:
             "lineages",
             "resampled",
             "undefined",
+            "transitions",
         )
     }
     levels = xr.Dataset(

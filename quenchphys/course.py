@@ -14,13 +14,16 @@ from quenchphys.assembly import plain
 from quenchphys.checkpointing import Arrays, Store
 from quenchphys.density import Point
 from quenchphys.levels import Family
+from quenchphys.noise import GENERATOR
+from quenchphys.pacing import Pace
 from quenchphys.processes import to_host
 from quenchphys.recording import Album, Record
 from quenchphys.settings import Settings
 from quenchphys.stopping import StopRule
 from quenchphys.transition import State
 
-FORMAT = 2  # of a checkpoint
+FORMAT = 3  # of a checkpoint
+GROUPS = ("point", "seen", "tuner")  # parts of a state that have parts
 
 
 @dataclass
@@ -29,6 +32,7 @@ class Course:
 
     state: Any
     account: Account
+    pace: Pace
     record: Record
     album: Album
     prior: dict[str, np.ndarray]
@@ -39,6 +43,7 @@ class Course:
 def resume(
     kept: tuple[Arrays, Arrays, Arrays],
     family: Family,
+    settings: Settings,
     rule: StopRule,
     schedule: np.ndarray | None,
     album_size: int,
@@ -51,13 +56,17 @@ def resume(
     account.resume(_under("account", host))
     record = Record.resume(folder, account.levels)
     album = Album.resume(album_size, _under("album", host))
-    return Course(state_from(state), account, record, album, prior, once["undefined"], once["parent"])
+    arrays = state_from(state)
+    pace = Pace(settings.kernel, arrays.point.position.shape[-1])
+    pace.resume(_under("pace", host))
+    return Course(arrays, account, pace, record, album, prior, once["undefined"], once["parent"])
 
 
 def save(course: Course, store: Store) -> None:
     """Keep the course as it is now; the record must be on disk before the state that relies on it."""
     course.record.flush()
     host = {f"account {name}": value for name, value in course.account.state().items()}
+    host |= {f"pace {name}": value for name, value in course.pace.state().items()}
     host |= {f"album {name}": value for name, value in course.album.state().items()}
     store.save(course.account.levels, state_to(course.state), host)
 
@@ -65,16 +74,23 @@ def save(course: Course, store: Store) -> None:
 def state_to(state: State) -> Arrays:
     """The population as plain arrays; random keys by their words."""
     plain = state._replace(key=jax.random.key_data(state.key), common=jax.random.key_data(state.common))
-    parts = plain._asdict() | {f"point {name}": value for name, value in plain.point._asdict().items()}
-    return to_host({name: value for name, value in parts.items() if name != "point"})
+    parts = plain._asdict()
+    for group in GROUPS:
+        inner = parts.pop(group)
+        inner = inner if isinstance(inner, dict) else inner._asdict()
+        parts |= {f"{group} {name}": value for name, value in inner.items()}
+    return to_host(parts)
 
 
 def state_from(arrays: Arrays) -> State:
+    from blackjax.optimizers.dual_averaging import DualAveragingState
+
     parts: dict[str, Any] = dict(arrays)  # numpy on the host is as good as an array of the device
-    point = Point(**_under("point", parts))
-    rest = {name: value for name, value in parts.items() if not name.startswith("point ")}
-    keys = {name: jax.random.wrap_key_data(rest.pop(name)) for name in ("key", "common")}
-    return State(point=point, **keys, **rest)
+    kinds = (Point, dict, DualAveragingState)
+    groups = {group: make(**_under(group, parts)) for group, make in zip(GROUPS, kinds, strict=True)}
+    rest = {name: value for name, value in parts.items() if name in State._fields}
+    keys = {name: jax.random.wrap_key_data(rest.pop(name), impl=GENERATOR) for name in ("key", "common")}
+    return State(**groups, **keys, **rest)
 
 
 def identity(

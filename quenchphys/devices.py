@@ -16,8 +16,6 @@ from quenchphys.caching import keep_compiled_programs
 from quenchphys.spreading import AXIS
 from quenchphys.transition import Plan, Rung, State
 
-WARM_UP_ROUNDS = 40
-
 WHOLE, REPLICAS, PARTICLES = PartitionSpec(), PartitionSpec("replica"), PartitionSpec("replica", AXIS)
 
 
@@ -87,34 +85,36 @@ class Programs:
     """The compiled programs of a plan on a mesh; made once, whatever the seed or the problem's couplings."""
 
     def __init__(self, plan: Plan, mesh: Mesh):
-        state: Any = dict.fromkeys(State._fields, REPLICAS) | {"common": WHOLE, "level": WHOLE, "point": PARTICLES}
+        state: Any = dict.fromkeys(State._fields, REPLICAS) | {"common": WHOLE, "level": WHOLE}
+        state |= {"point": PARTICLES, "seen": PARTICLES}
         state = State(**state)
         rung: Any = dict.fromkeys(Rung._fields, PartitionSpec(None, "replica"))
         rung = Rung(**(rung | dict.fromkeys(("energy", "observables"), PartitionSpec(None, "replica", AXIS))))
 
-        def spread(function: Any, ins: tuple, outs: Any) -> Any:
-            return jax.jit(jax.shard_map(function, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False))
+        def spread(function: Any, ins: tuple, outs: Any, options: dict[str, bool] | None = None) -> Any:
+            on_mesh = jax.shard_map(function, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False)
+            return jax.jit(on_mesh, compiler_options=options)
+
+        # What runs once is compiled to slower code in a third less time.
+        once = {"xla_cpu_use_fusion_emitters": False} if mesh.devices.flat[0].platform == "cpu" else None
 
         self.draw_prior = spread(
             lambda problem, key: transition.draw_prior(problem, plan, key),
             (WHOLE, REPLICAS),
             (PARTICLES, PARTICLES, PARTICLES),
+            once,
         )
         self.start = spread(
-            lambda problem, family, key, common, draws, first: transition.start(
-                problem, plan, family, key, common, draws, first
+            lambda problem, family, key, common, draws, seen, first: transition.start(
+                problem, plan, family, key, common, draws, seen, first
             ),
-            (WHOLE, WHOLE, REPLICAS, WHOLE, PARTICLES, WHOLE),
+            (WHOLE, WHOLE, REPLICAS, WHOLE, PARTICLES, PARTICLES, WHOLE),
             (state, REPLICAS, REPLICAS),
-        )
-        self.warm_up = spread(
-            lambda problem, family, state: transition.warm_up(problem, plan, family, state, WARM_UP_ROUNDS),
-            (WHOLE, WHOLE, state),
-            state,
+            once,
         )
         self.descend = spread(
-            lambda problem, family, rates, state, schedule: transition.descend(
-                problem, plan, family, rates, state, schedule
+            lambda problem, family, rates, state, orders: transition.descend(
+                problem, plan, family, rates, state, orders
             ),
             (WHOLE, WHOLE, WHOLE, state, WHOLE),
             (state, rung),

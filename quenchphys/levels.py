@@ -42,8 +42,8 @@ class Family(Protocol):
         """log r = log f_new(U) - log f_parameter(U), the incremental weight."""
         ...
 
-    def first(self, energy: Array, size: float) -> tuple[Array, Array]:
-        """The first parameter, at which prior draws have effective size `size`, and their log f there."""
+    def first(self, energy: Array, size: float) -> Array:
+        """The first parameter, at which prior draws have effective size `size`."""
         ...
 
     def next(self, energy: Array, log_weight: Array, parameter: Array, target: Array) -> Array:
@@ -73,7 +73,7 @@ class SoftLevels(NamedTuple):
         slack = jnp.where(alive, parameter - energy, 1.0)
         return jnp.where(alive, self.softness * jnp.log(slack), -jnp.inf)
 
-    def first(self, energy: Array, size: float) -> tuple[Array, Array]:
+    def first(self, energy: Array, size: float) -> Array:
         lowest = jnp.min(energy)
         # A level far above every draw weighs them all alike; one just above the lowest draw keeps that one alone.
         finite = jnp.where(jnp.isfinite(energy), energy, lowest)
@@ -87,8 +87,7 @@ class SoftLevels(NamedTuple):
             return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
 
         _, height = jax.lax.fori_loop(0, BISECTIONS, halve, (1e-6 * spread, far))
-        parameter = lowest + height
-        return parameter, self.log_factor(energy, parameter)
+        return lowest + height
 
     def next(self, energy: Array, log_weight: Array, parameter: Array, target: Array) -> Array:
         wanted = target * effective_size(log_weight)
@@ -124,10 +123,9 @@ class Temperatures(NamedTuple):
     def log_factor(self, energy: Array, parameter: Array) -> Array:
         return self.log_ratio(energy, jnp.zeros(()), parameter)
 
-    def first(self, energy: Array, size: float) -> tuple[Array, Array]:
+    def first(self, energy: Array, size: float) -> Array:
         zero = jnp.zeros_like(energy)
-        parameter = self._solve(energy, zero, jnp.zeros(()), jnp.asarray(size, energy.dtype))
-        return parameter, self.log_factor(energy, parameter)
+        return self._solve(energy, zero, jnp.zeros(()), jnp.asarray(size, energy.dtype))
 
     def next(self, energy: Array, log_weight: Array, parameter: Array, target: Array) -> Array:
         return self._solve(energy, log_weight, parameter, target * effective_size(log_weight))

@@ -15,7 +15,7 @@ from quenchphys.adaptation import directions
 from quenchphys.density import Density, Point, configurations, positions
 from quenchphys.kernels import Kernel
 from quenchphys.levels import Family
-from quenchphys.noise import Stream
+from quenchphys.noise import Stream, fold, split
 from quenchphys.spreading import Spread
 
 Array = jax.Array
@@ -46,14 +46,15 @@ class Moved(NamedTuple):
 def each(function: Any, items: Any) -> Any:
     """`jax.lax.map`, compiled to the same code whatever the number of items."""
     count = jax.tree.leaves(items)[0].shape[0]
+    row = jax.lax.dynamic_index_in_dim
     if count == 1:  # the compiler knows that row i of one row is row 0, and would write other code: give it two
         items = jax.tree.map(lambda a: jnp.concatenate([a, a]), items)
     rows = max(count, 2)
     shapes = jax.eval_shape(function, jax.tree.map(lambda a: a[0], items))
 
     def one(i, done):
-        result = function(jax.tree.map(lambda a: a[i], items))
-        return jax.tree.map(lambda rows, row: rows.at[i].set(row), done, result)
+        result = function(jax.tree.map(lambda a: row(a, i, keepdims=False), items))
+        return jax.tree.map(lambda a, b: jax.lax.dynamic_update_index_in_dim(a, b, i, 0), done, result)
 
     nothing = jax.tree.map(lambda s: jnp.empty((rows, *s.shape), s.dtype), shapes)
     done = jax.lax.fori_loop(0, jax.lax.optimization_barrier(jnp.int32(count)), one, nothing)
@@ -84,7 +85,7 @@ def reflect(problem: Any, stream: Stream, point: Point) -> Point:
             return position, *(push(tangent) for tangent in tangents)
 
         turned = jax.vmap(turn)(point.position, point.energy_grad, point.log_prior_grad)
-        own = stream._replace(key=jax.random.fold_in(stream.key, number))
+        own = stream._replace(key=fold(stream.key, number))
         chosen = (own.uniform(point.energy.shape) < 0.5)[:, None]
         kept = (point.position, point.energy_grad, point.log_prior_grad)
         position, energy_grad, log_prior_grad = (jnp.where(chosen, a, b) for a, b in zip(turned, kept, strict=True))
@@ -97,22 +98,28 @@ def tile_work(
     kernel: Kernel,
     family: Family,
     level: Level,
+    common: Array,
+    transitions: Array,
     first: Any,
-    shared: Array,
     point: Point,
     log_weight: Array,
 ) -> Moved:
-    """Move the particles (replica, particle, ...) from number `first` on through `len(shared)` transitions; measure them."""
+    """Move the particles (replica, particle, ...) from number `first` on so many times, and measure them.
+
+    `common` is the key of what all replicas share.
+    """
     before = point.position
-    move_key, reflect_key = jax.vmap(jax.random.split, out_axes=1)(level.key)
-    keys = jax.vmap(lambda key: jax.random.split(key, len(shared)), out_axes=1)(move_key)  # (transition, replica)
+    move_key, reflect_key = jax.vmap(split, out_axes=1)(level.key)
 
     def one_replica(key, point, level, shared):
         density = Density(problem, family, level.parameter)
         return kernel.transition(Stream(key, first), shared, point, density, level.step_size, level.scale)
 
-    def step(point, keys):
-        return jax.vmap(one_replica, in_axes=(0, 0, 0, None))(keys[0], point, level, keys[1])
+    def step(number, carry):
+        point, acceptance, undefined = carry
+        key = jax.vmap(fold, in_axes=(0, None))(move_key, number)
+        point, move = jax.vmap(one_replica, in_axes=(0, 0, 0, None))(key, point, level, fold(common, number))
+        return point, acceptance + move.acceptance, undefined + move.undefined
 
     def measure(key, before, point, log_weight, level):
         jump = (point.position - before) / level.scale
@@ -128,9 +135,10 @@ def tile_work(
             observe(problem, point.position),
         )
 
-    point, moves = jax.lax.scan(step, point, (keys, shared))
+    none = jnp.zeros_like(log_weight)
+    point, acceptance, undefined = jax.lax.fori_loop(0, transitions, step, (point, none, none))
     point, *said = jax.vmap(measure)(reflect_key, before, point, log_weight, level)
-    return Moved(point, jnp.mean(moves.acceptance, axis=0), jnp.mean(moves.undefined, axis=0), *said)
+    return Moved(point, acceptance / transitions, undefined / transitions, *said)
 
 
 def move(
@@ -140,7 +148,8 @@ def move(
     spread: Spread,
     abreast: int | None,
     level: Level,
-    shared: Array,
+    common: Array,
+    transitions: Array,
     point: Point,
     log_weight: Array,
 ) -> Moved:
@@ -151,7 +160,7 @@ def move(
     replicas, particles = log_weight.shape
     origin = spread.first(particles)
     if abreast is None:
-        return tile_work(problem, kernel, family, level, origin, shared, point, log_weight)
+        return tile_work(problem, kernel, family, level, common, transitions, origin, point, log_weight)
     tiles, sets = spread.tiles // spread.slices, replicas // abreast
     tile = particles // tiles
 
@@ -166,6 +175,7 @@ def move(
     def one_tile(item):
         number, point, log_weight = item
         own = jax.tree.map(lambda a: a.reshape(sets, abreast, *a.shape[1:])[number // tiles], level)
-        return tile_work(problem, kernel, family, own, origin + number % tiles * tile, shared, point, log_weight)
+        start = origin + number % tiles * tile
+        return tile_work(problem, kernel, family, own, common, transitions, start, point, log_weight)
 
     return jax.tree.map(join, each(one_tile, (jnp.arange(sets * tiles), *jax.tree.map(cut, (point, log_weight)))))

@@ -16,6 +16,7 @@ import numpy as np
 
 Array = jax.Array
 
+GENERATOR = "threefry2x32"  # as JAX calls it
 ROUNDS = 20
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA
@@ -61,6 +62,19 @@ def uniform(key: Array, shape: tuple[int, ...], first: Any = 0) -> Array:
     return (mantissa - 1) + np.float32(2.0**-24)
 
 
+def fold(key: Array, number: Any) -> Array:
+    """The key with this number of those that come from `key`."""
+    words = jax.random.key_data(key)
+    number = jnp.asarray(number, jnp.uint32)
+    pair = threefry((words[0], words[1]), (number, jnp.zeros_like(number)))
+    return jax.random.wrap_key_data(jnp.stack(pair, axis=-1), impl=GENERATOR)
+
+
+def split(key: Array, count: int = 2) -> Array:
+    """`count` keys: as `jax.random.split`, written out in one operation, which compiles several times faster."""
+    return fold(key, np.arange(count, dtype=np.uint32))
+
+
 class Stream(NamedTuple):
     """Random numbers for the particles `first`, `first + 1`, ... of a population.
 
@@ -71,7 +85,7 @@ class Stream(NamedTuple):
     first: Any = 0
 
     def split(self, count: int = 2) -> list[Stream]:
-        return [Stream(key, self.first) for key in jax.random.split(self.key, count)]
+        return [Stream(key, self.first) for key in split(self.key, count)]
 
     def normal(self, shape: tuple[int, ...]) -> Array:
         return normal(self.key, shape, self.first)

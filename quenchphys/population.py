@@ -33,6 +33,20 @@ def lineage_effective_size(log_weight: Array, lineage: Array) -> Array:
     return jnp.sum(w) ** 2 / jnp.maximum(jnp.sum(w * w), 1e-30)
 
 
+def correlation(log_weight: Array, before: Array, after: Array) -> Array:
+    """Correlation of the rows of two arrays (quantity, particle) over the weighted population; 0 for a constant."""
+    w = jnp.exp(log_weight)
+
+    def standard(a):  # minus the mean, over the standard deviation; zero where that is but rounding
+        a = jnp.where(w > 0, a, 0.0)
+        mean = (a @ w)[:, None]
+        variance = (((a - mean) ** 2) @ w)[:, None]
+        varies = variance > 1e-10 * mean**2
+        return jnp.where(varies, (a - mean) * jax.lax.rsqrt(jnp.where(varies, variance, 1.0)), 0.0)
+
+    return (standard(before) * standard(after)) @ w
+
+
 def branch(key: Array, log_weight: Array) -> tuple[Array, Array]:
     """Replace each zero-weight particle by a copy of a survivor drawn by weight; the family shares its weight.
 

@@ -26,6 +26,8 @@ from quenchphys.forking import check_not_forked
 from quenchphys.interruption import Asked, Interrupted, interruptible
 from quenchphys.ladder import Ladder
 from quenchphys.levels import Family
+from quenchphys.noise import GENERATOR
+from quenchphys.pacing import Pace
 from quenchphys.problem import as_argument, check, check_energies
 from quenchphys.processes import any_of, first, to_host
 from quenchphys.progress import Meter
@@ -34,11 +36,12 @@ from quenchphys.resources import check_memory, in_words
 from quenchphys.settings import Settings
 from quenchphys.spreading import AXIS, Spread, abreast_of, tile_of
 from quenchphys.stopping import LevelLimit, StopRule
-from quenchphys.transition import Plan, Rates, Rung
+from quenchphys.transition import Orders, Plan, Rates, Rung
 
 Array = jax.Array
 
 BLOCK = 16  # levels in one device call
+WARM_UP_BLOCKS = 3
 KEPT = 32  # configurations offered to the album from each level
 
 
@@ -52,7 +55,6 @@ def plan_for(settings: Settings, dimension: int, devices: int | Sequence[Any] | 
         draws=settings.particles * settings.draws_per_particle,
         kernel=settings.kernel,
         kept=min(KEPT, settings.particles),
-        levels=BLOCK,
         abreast=abreast if mesh.devices.flat[0].platform == "cpu" else None,
         spread=Spread(mesh.shape[AXIS], tiles),
     )
@@ -91,8 +93,8 @@ def run(
                 course = begin(argument, program, family, settings, schedule, rule, album_size, store)
             else:
                 assert store is not None
-                course = resume(kept, family, rule, schedule, album_size, store.record)
-            descend(course, argument, program, family, settings, schedule, plan, meter, store, asked)
+                course = resume(kept, family, settings, rule, schedule, album_size, store.record)
+            descend(course, argument, program, family, settings, schedule, meter, store, asked)
         return assemble(
             problem,
             method,
@@ -120,25 +122,47 @@ def begin(
     store: Store | None,
 ) -> Course:
     """Draw from the prior, choose the first level, tune the kernel."""
-    common, replica_key = jax.random.split(jax.random.key(settings.seed))
+    common, replica_key = jax.random.split(jax.random.key(settings.seed, impl=GENERATOR))
     # Folding in the number of a replica keeps its random numbers whatever the number of replicas.
     key = jax.vmap(lambda r: jax.random.fold_in(replica_key, r))(np.arange(settings.replicas))
     prior_key, start_key = jax.vmap(jax.random.split, out_axes=1)(key)
     flagged, draws, seen = program.draw_prior(argument, prior_key)
     prior, undefined = to_host(({"energy": draws.energy, **seen}, flagged))
     check_energies(prior["energy"], undefined)
-    top = None if schedule is None else schedule[0]
-    state, log_first, parent = program.start(argument, family, start_key, common, draws, top)
+    top = np.float32(np.nan) if schedule is None else schedule[0]
+    state, log_first, parent = program.start(argument, family, start_key, common, draws, seen, top)
+    dimension = draws.position.shape[-1]
     del draws, seen
     if settings.kernel.step_size is None:
-        state = program.warm_up(argument, family, state)
+        state = warm_up(argument, program, family, settings, state)
     log_first, parent = to_host((log_first, parent))
     account = Account(family, log_first, prior["energy"], rule, adaptive=schedule is None)
     if store is not None:
         once = {f"prior {name}": value for name, value in prior.items()}
         store.begin(once | {"undefined": undefined, "log_first": log_first, "parent": parent})
     record = Record(folder=store.record if store is not None and first() else None)
-    return Course(state, account, record, Album(album_size), prior, undefined, parent)
+    return Course(state, account, Pace(settings.kernel, dimension), record, Album(album_size), prior, undefined, parent)
+
+
+def warm_up(argument: Any, program: Programs, family: Family, settings: Settings, state: Any) -> Any:
+    """Tune step size and scale at the first level on copies; the particles themselves stay where they are."""
+    copy = state
+    for _ in range(WARM_UP_BLOCKS):
+        copy, _ = program.descend(argument, family, rates_of(settings), copy, orders(None, 0, 1, rehearse=True))
+    learnt = ("key", "common", "step_size", "anisotropy", "scale", "tuner")
+    return state._replace(**{name: getattr(copy, name) for name in learnt})
+
+
+def rates_of(settings: Settings) -> Rates:
+    return Rates(np.float32(settings.target_ess), np.float32(settings.resample_ess))
+
+
+def orders(schedule: np.ndarray | None, begin: int, transitions: int, rehearse: bool = False) -> Orders:
+    """Orders for the levels from `begin` on; beyond the end of a schedule the last is repeated, and not recorded."""
+    parameter = np.full(BLOCK, np.nan, np.float32)
+    if schedule is not None:
+        parameter = schedule[np.minimum(np.arange(begin, begin + BLOCK), len(schedule) - 1)]
+    return Orders(parameter, np.full(BLOCK, transitions, np.int32), np.full(BLOCK, rehearse))
 
 
 def descend(
@@ -148,19 +172,18 @@ def descend(
     family: Family,
     settings: Settings,
     schedule: np.ndarray | None,
-    plan: Plan,
     meter: Meter,
     store: Store | None,
     asked: Asked | None,
 ) -> None:
     """Block after block of levels, until every replica has ended."""
-    rates = Rates(np.float32(settings.target_ess), np.float32(settings.resample_ess))
-    account = course.account
+    account, pace, rates = course.account, course.pace, rates_of(settings)
     try:
         while account.running.size:
-            block = None if schedule is None else _rows(schedule, account.levels, plan.levels)
+            block = orders(schedule, account.levels, pace.transitions)
             course.state, rungs = program.descend(argument, family, rates, course.state, block)
             rungs = to_host(rungs)
+            pace.after(rungs.transitions[:, account.running], rungs.correlation[:, account.running])
             if account.levels == 0:
                 rungs.parent[0] = course.parent
             take_in(rungs, account, course.record, course.album)
@@ -217,8 +240,3 @@ def take_in(rungs: Rung, account: Account, record: Record, album: Album) -> None
     rows |= {f"observable {name}": value for name, value in rungs.observables.items()}
     recorded = {name: value[: len(log_volume)] for name, value in rows.items()}
     record.extend(**blanked(recorded, account.levels - len(log_volume), account.level_count))
-
-
-def _rows(schedule: np.ndarray, begin: int, count: int) -> np.ndarray:
-    """`count` levels of a prescribed ladder; beyond its end the last is repeated, and not recorded."""
-    return schedule[np.minimum(np.arange(begin, begin + count), len(schedule) - 1)]

@@ -20,7 +20,8 @@ from quenchphys.density import Density, Point, configurations, evaluate, positio
 from quenchphys.kernels import Kernel
 from quenchphys.levels import Family
 from quenchphys.moving import Level, Moved, each, move, observe
-from quenchphys.population import branch, effective_size, lineage_effective_size, normalise, resample
+from quenchphys.noise import split
+from quenchphys.population import branch, correlation, effective_size, lineage_effective_size, normalise, resample
 from quenchphys.spreading import Spread
 
 Array = jax.Array
@@ -34,7 +35,6 @@ class Plan:
     draws: int  # prior draws of each replica
     kernel: Kernel
     kept: int  # configurations kept of each level
-    levels: int  # rungs of one device call
     abreast: int | None  # replicas moved together, tile by tile; None: all particles of a device at once
     spread: Spread
 
@@ -46,15 +46,24 @@ class Rates(NamedTuple):
     resample_ess: Any
 
 
+class Orders(NamedTuple):
+    """What is wanted of the rungs of a block: (rung,)."""
+
+    parameter: Any  # the level to go to; NaN: one chosen by effective size
+    transitions: Any  # of every particle
+    rehearse: Any  # stay at the level and only tune the kernel: the warm-up
+
+
 class State(NamedTuple):
     """The population of every replica: arrays (replica, particle, ...) and (replica, ...).
 
-    Of particles that are spread over devices each has its share of `point`, and all have everything else.
+    Of particles that are spread over devices each has its share of `point` and `seen`, and all have everything else.
     """
 
     key: Array  # one for each replica
     common: Array  # one for all: what replicas must share to run in step, such as the length of a trajectory
     point: Point
+    seen: dict[str, Array]  # observables
     log_weight: Array
     lineage: Array  # since the last resampling
     ancestor: Array  # at level 0
@@ -62,6 +71,7 @@ class State(NamedTuple):
     step_size: Array
     anisotropy: Array
     scale: Array
+    tuner: Any  # of the step size, in the warm-up
     level: Array
 
 
@@ -77,6 +87,8 @@ class Rung(NamedTuple):
     lineages: Array
     resampled: Array
     undefined: Array
+    transitions: Array
+    correlation: Array  # (replica, quantity): of U and every observable, before and after the mutation
     energy: Array
     log_weight: Array
     parent: Array
@@ -94,7 +106,7 @@ def draw_prior(problem: Any, plan: Plan, key: Array) -> tuple[Array, Point, dict
         return evaluate(problem, y), observe(problem, y)
 
     # One tile after the other: the draws are ten times the population, and needed only once.
-    keys = jax.vmap(lambda key: plan.spread.here(jax.random.split(key, tiles)))(key)
+    keys = jax.vmap(lambda key: plan.spread.here(split(key, tiles)))(key)
     drawn = each(one_tile, keys.reshape(-1))
     point, seen = jax.tree.map(lambda a: a.reshape(key.shape[0], -1, *a.shape[2:]), drawn)
     undefined = jnp.isnan(point.energy)
@@ -102,22 +114,27 @@ def draw_prior(problem: Any, plan: Plan, key: Array) -> tuple[Array, Point, dict
 
 
 def start(
-    problem: Any, plan: Plan, family: Family, key: Array, common: Array, draws: Point, first: Array | None
+    problem: Any,
+    plan: Plan,
+    family: Family,
+    key: Array,
+    common: Array,
+    draws: Point,
+    seen: dict[str, Array],
+    first: Array,
 ) -> tuple[State, Array, Array]:
-    """The first level from the prior draws: E_0 by effective size, G_0 their mean weight, N of them resampled.
+    """The first level from the prior draws: G_0 their mean weight, N of them resampled.
 
+    E_0 is `first`, or if that is NaN, chosen by effective size.
     Returns the state, log G_0 and the draw every particle came from.
     """
     n, dimension, spread = plan.particles, draws.position.shape[-1], plan.spread
 
     def choose(item):
         key, energy = item
-        key, choice_key = jax.random.split(key)
-        if first is None:
-            parameter, log_factor = family.first(energy, float(n))
-        else:
-            parameter, log_factor = first, family.log_factor(energy, first)
-        log_weight, total = normalise(log_factor)
+        key, choice_key = split(key)
+        parameter = jnp.where(jnp.isnan(first), family.first(energy, float(n)), first)
+        log_weight, total = normalise(family.log_factor(energy, parameter))
         return key, parameter, log_weight, total - jnp.log(float(plan.draws)), resample(choice_key, log_weight, n)
 
     def one_tile(item):
@@ -141,17 +158,21 @@ def start(
     if plan.kernel.step_size is not None:
         scale = jnp.broadcast_to(prior_scale(problem, dimension), scale.shape)
     itself = jnp.broadcast_to(jnp.arange(n, dtype=jnp.int32), (replicas, n))
+    step_size = jnp.full(replicas, plan.kernel.step_size or plan.kernel.first_step_size(dimension), jnp.float32)
+    point, seen = jax.vmap(spread.copy)((draws, seen), parent)
     state = State(
         key,
         common,
-        jax.vmap(spread.copy)(draws, parent),
+        point,
+        seen,
         log_weight=jnp.full((replicas, n), -jnp.log(float(n)), jnp.float32),
         lineage=itself,
         ancestor=itself,
         parameter=parameter,
-        step_size=jnp.full(replicas, plan.kernel.step_size or plan.kernel.first_step_size(dimension), jnp.float32),
+        step_size=step_size,
         anisotropy=anisotropy,
         scale=scale,
+        tuner=each(tuning()[0], step_size),
         level=jnp.zeros((), jnp.int32),
     )
     return state, log_volume, parent
@@ -174,12 +195,12 @@ def read_scale(
     return each(one_replica, said if before is None else (*said, before))
 
 
-def mutate(problem: Any, plan: Plan, family: Family, state: State, transitions: int) -> Moved:
+def mutate(problem: Any, plan: Plan, family: Family, state: State, transitions: Array) -> Moved:
     """Apply the kernel `transitions` times to every particle, and measure."""
     level = Level(state.key, state.parameter, state.step_size, state.scale)
-    shared = jax.random.split(state.common, transitions)
     log_weight = jax.vmap(plan.spread.here)(state.log_weight)
-    return move(problem, plan.kernel, family, plan.spread, plan.abreast, level, shared, state.point, log_weight)
+    work = (problem, plan.kernel, family, plan.spread, plan.abreast, level, state.common, transitions)
+    return move(*work, state.point, log_weight)
 
 
 def retune(problem: Any, plan: Plan, state: State, moved: Moved) -> State:
@@ -188,65 +209,69 @@ def retune(problem: Any, plan: Plan, state: State, moved: Moved) -> State:
     return state._replace(anisotropy=read[0], scale=read[1])
 
 
-def warm_up(problem: Any, plan: Plan, family: Family, state: State, rounds: int) -> State:
-    """Tune step size and scale at the first level on copies; the particles themselves stay where they are."""
+def tuning() -> Any:
+    """Dual averaging of the step size: begin, update, final."""
     from blackjax.optimizers.dual_averaging import dual_averaging
 
-    begin, update, final = dual_averaging()
-
-    def learn(item):
-        tuner, acceptance = item
-        tuner = update(tuner, plan.kernel.target_acceptance - jnp.mean(acceptance))
-        return tuner, jnp.exp(tuner.log_x)
-
-    def one_round(carry, _):
-        copy, tuner = carry
-        moved = mutate(problem, plan, family, copy, 1)
-        tuner, step_size = each(learn, (tuner, jax.vmap(plan.spread.whole)(moved.acceptance)))
-        copy = retune(problem, plan, fresh(copy)._replace(point=moved.point, step_size=step_size), moved)
-        return (copy, tuner), None
-
-    tuner = each(begin, state.step_size)
-    (copy, tuner), _ = jax.lax.scan(one_round, (fresh(state), tuner), length=rounds)
-    return copy._replace(point=state.point, step_size=each(final, tuner))
+    return dual_averaging()
 
 
 def fresh(state: State) -> State:
     """The same state with new keys."""
-    renew = lambda key: jax.random.split(key, 1)[0]  # noqa: E731
-    return state._replace(key=jax.vmap(renew)(state.key), common=renew(state.common))
+    return state._replace(key=jax.vmap(_renewed)(state.key), common=_renewed(state.common))
 
 
-def settle(problem: Any, plan: Plan, family: Family, state: State, log_ratio, parent, resampled) -> tuple[State, Rung]:
+def _renewed(key: Array) -> Array:
+    return split(key, 1)[0]
+
+
+def settle(
+    problem: Any, plan: Plan, family: Family, state: State, order: Orders, log_ratio, parent, resampled
+) -> tuple[State, Rung]:
     """Mutate the population at its level, record it, and tune the kernel for the next."""
-    moved = mutate(problem, plan, family, state, plan.kernel.transitions(state.point.position.shape[-1]))
+    moved = mutate(problem, plan, family, state, order.transitions)
+    _, update, _ = tuning()
+
+    def quantities(point, seen):  # (replica, quantity, particle) of the particles here
+        return jnp.stack([point.energy, *(seen[name] for name in sorted(seen))], axis=1)
 
     def one_replica(item):
-        key, acceptance, undefined, jump, log_weight, ancestor, step_size = item
-        key, keep_key = jax.random.split(key)
-        acceptance = jnp.mean(acceptance)
+        key, said, before, after, log_weight, ancestor, step_size, tuner = item
+        key, keep_key = split(key)
+        acceptance, undefined, jump = jnp.mean(said, axis=-1)
+        learnt = update(tuner, plan.kernel.target_acceptance - acceptance)
+        followed = track(step_size, acceptance, plan.kernel.target_acceptance)
         return (
             key,
-            track(step_size, acceptance, plan.kernel.target_acceptance),
+            jnp.where(order.rehearse, jnp.exp(learnt.log_x), followed),
+            jax.tree.map(lambda new, old: jnp.where(order.rehearse, new, old), learnt, tuner),
             {
                 "acceptance": acceptance,
-                "undefined": jnp.mean(undefined),
-                "displacement": jnp.sqrt(jnp.mean(jump)),
+                "undefined": undefined,
+                "displacement": jnp.sqrt(jump),
+                "correlation": correlation(log_weight, before, after),
                 "ess": effective_size(log_weight) / plan.particles,
                 "lineages": count_distinct(ancestor),
                 "kept": resample(keep_key, log_weight, plan.kept),
             },
         )
 
-    whole = jax.tree.map(jax.vmap(plan.spread.whole), (moved.acceptance, moved.undefined, moved.jump))
-    key, next_step, said = each(
-        one_replica, (fresh(state).key, *whole, state.log_weight, state.ancestor, state.step_size)
+    told = (
+        jnp.stack([moved.acceptance, moved.undefined, moved.jump], axis=1),
+        quantities(state.point, state.seen),
+        quantities(moved.point, moved.observables),
+    )
+    whole = jax.tree.map(jax.vmap(jax.vmap(plan.spread.whole)), told)
+    renewed = fresh(state)
+    key, next_step, tuner, said = each(
+        one_replica, (renewed.key, *whole, state.log_weight, state.ancestor, state.step_size, state.tuner)
     )
     rung = Rung(
         parameter=state.parameter,
         log_ratio=log_ratio,
         step_size=state.step_size,
         resampled=resampled,
+        transitions=jnp.broadcast_to(order.transitions, state.step_size.shape),
         energy=moved.point.energy,
         log_weight=state.log_weight,
         parent=parent,
@@ -254,10 +279,15 @@ def settle(problem: Any, plan: Plan, family: Family, state: State, log_ratio, pa
         configurations=configurations(problem, jax.vmap(plan.spread.pick)(moved.point.position, said["kept"])),
         **said,
     )
-    state = state._replace(key=key, common=fresh(state).common, point=moved.point, level=state.level + 1)
+    state = state._replace(
+        key=key,
+        common=renewed.common,
+        point=moved.point,
+        seen=moved.observables,
+        level=state.level + jnp.where(order.rehearse, 0, 1),
+    )
     if plan.kernel.step_size is None:
-        state = retune(problem, plan, state, moved)
-        state = state._replace(step_size=next_step)
+        state = retune(problem, plan, state, moved)._replace(step_size=next_step, tuner=tuner)
     return state, rung
 
 
@@ -266,16 +296,20 @@ def count_distinct(label: Array) -> Array:
 
 
 def step_down(
-    problem: Any, plan: Plan, family: Family, rates: Rates, state: State, new: Array | None
+    problem: Any, plan: Plan, family: Family, rates: Rates, state: State, order: Orders
 ) -> tuple[State, Rung]:
-    """From the population at one level to the recorded population at the next (`new`, or chosen by effective size)."""
+    """From the population at one level to the recorded population at the next."""
+    # The first rung is level 0 itself: nothing to reweight, only to mutate and record.
+    stay = order.rehearse | (state.level == 0)
+    _, _, learnt = tuning()
 
     def one_replica(item):
-        key, energy, log_weight, parameter, lineage, ancestor = item
-        key, branch_key, resample_key = jax.random.split(key, 3)
-        # The first rung is level 0 itself: nothing to reweight, only to mutate and record.
-        target = family.next(energy, log_weight, parameter, rates.target_ess) if new is None else new
-        target = jnp.where(state.level == 0, parameter, target)
+        key, energy, log_weight, parameter, lineage, ancestor, step_size, tuner = item
+        key, branch_key, resample_key = split(key, 3)
+        target = jnp.where(
+            jnp.isnan(order.parameter), family.next(energy, log_weight, parameter, rates.target_ess), order.parameter
+        )
+        target = jnp.where(stay, parameter, target)
         log_weight, log_ratio = normalise(log_weight + family.log_ratio(energy, parameter, target))
         parent, log_weight = branch(branch_key, log_weight)
         lineage = lineage[parent]
@@ -283,27 +317,29 @@ def step_down(
         parent = jnp.where(poor, parent[resample(resample_key, log_weight, plan.particles)], parent)
         lineage = jnp.where(poor, jnp.arange(plan.particles, dtype=jnp.int32), lineage)
         log_weight = jnp.where(poor, -jnp.log(float(plan.particles)), log_weight)
-        return key, log_weight, target, lineage, ancestor[parent], log_ratio, parent, poor
+        rehearsed = (state.level == 0) & ~order.rehearse & (tuner.step > 1)
+        step_size = jnp.where(rehearsed, learnt(tuner), step_size)
+        return key, log_weight, target, lineage, ancestor[parent], step_size, log_ratio, parent, poor
 
     energy = jax.vmap(plan.spread.whole)(state.point.energy)
-    key, log_weight, parameter, lineage, ancestor, log_ratio, parent, resampled = each(
-        one_replica, (state.key, energy, state.log_weight, state.parameter, state.lineage, state.ancestor)
+    items = (state.log_weight, state.parameter, state.lineage, state.ancestor, state.step_size, state.tuner)
+    key, log_weight, parameter, lineage, ancestor, step_size, log_ratio, parent, resampled = each(
+        one_replica, (state.key, energy, *items)
     )
+    point, seen = jax.vmap(plan.spread.copy)((state.point, state.seen), parent)
     state = state._replace(
         key=key,
-        point=jax.vmap(plan.spread.copy)(state.point, parent),
+        point=point,
+        seen=seen,
         log_weight=log_weight,
         parameter=parameter,
         lineage=lineage,
         ancestor=ancestor,
+        step_size=step_size,
     )
-    return settle(problem, plan, family, state, log_ratio, parent, resampled)
+    return settle(problem, plan, family, state, order, log_ratio, parent, resampled)
 
 
-def descend(
-    problem: Any, plan: Plan, family: Family, rates: Rates, state: State, schedule: Array | None
-) -> tuple[State, Rung]:
-    """`plan.levels` rungs; what is recorded of them is stacked along a leading axis."""
-    return jax.lax.scan(
-        lambda state, new: step_down(problem, plan, family, rates, state, new), state, schedule, length=plan.levels
-    )
+def descend(problem: Any, plan: Plan, family: Family, rates: Rates, state: State, orders: Orders) -> tuple[State, Rung]:
+    """A rung for each of the orders; what is recorded of them is stacked along a leading axis."""
+    return jax.lax.scan(lambda state, order: step_down(problem, plan, family, rates, state, order), state, orders)

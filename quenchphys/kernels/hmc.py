@@ -17,22 +17,29 @@ import jax.numpy as jnp
 
 from quenchphys.density import Density, Point
 from quenchphys.kernels.kernel import Move, metropolis
-from quenchphys.noise import Stream
+from quenchphys.noise import Stream, uniform
 
 Array = jax.Array
 
 
 @dataclass(frozen=True)
 class HMC:
-    """`trajectories` per level, each of `leapfrogs` steps on average (uniform between half and 3/2 of it)."""
+    """`trajectories` per level, each of `leapfrogs` steps on average (uniform between half and 3/2 of it).
 
-    trajectories: int = 6
+    Without a number of trajectories the ladder begins with six and follows the measured correlations (see `pacing`).
+    """
+
+    trajectories: int | None = None
     leapfrogs: int = 6
     step_size: float | None = None
     target_acceptance: float = 0.8
 
     def transitions(self, dimension: int) -> int:
-        return self.trajectories
+        return 6 if self.trajectories is None else self.trajectories
+
+    @property
+    def adaptive(self) -> bool:
+        return self.trajectories is None
 
     def gradients(self) -> float:
         return float(self.leapfrogs)
@@ -47,7 +54,8 @@ class HMC:
         width = step_size * scale
         start = momentum_stream.normal(point.position.shape)
         shortest = (self.leapfrogs + 1) // 2
-        length = jax.random.randint(shared, (), shortest, 2 * self.leapfrogs - shortest + 1)
+        choices = 2 * (self.leapfrogs - shortest) + 1
+        length = shortest + jnp.minimum((choices * uniform(shared, (1,))[0]).astype(jnp.int32), choices - 1)
 
         def leapfrog(_, carry):
             # The two half kicks between neighbouring steps are one full kick.

@@ -14,7 +14,7 @@ from quenchphys.density import shape_of
 from quenchphys.devices import programs
 from quenchphys.levels import SoftLevels
 from quenchphys.problem import as_argument
-from quenchphys.running import contained, plan_for
+from quenchphys.running import contained, orders, plan_for
 from quenchphys.settings import Settings, default_kernel
 from quenchphys.transition import Rates
 
@@ -45,13 +45,13 @@ def lowered(problem, softness: float, platform: str) -> dict[str, str]:
         family, rates = SoftLevels(np.float32(softness)), Rates(np.float32(0.95), np.float32(0.5))
         key = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), REPLICAS))
         common = jax.eval_shape(lambda: jax.random.key(0))
-        _, draws, _ = jax.eval_shape(program.draw_prior, argument, key)
-        state, _, _ = jax.eval_shape(program.start, argument, family, key, common, draws, None)
+        _, draws, seen = jax.eval_shape(program.draw_prior, argument, key)
+        begin = (argument, family, key, common, draws, seen, np.float32(np.nan))
+        state, _, _ = jax.eval_shape(program.start, *begin)
         calls = {
             "draw_prior": (program.draw_prior, (argument, key)),
-            "start": (program.start, (argument, family, key, common, draws, None)),
-            "warm_up": (program.warm_up, (argument, family, state)),
-            "descend": (program.descend, (argument, family, rates, state, None)),
+            "start": (program.start, begin),
+            "descend": (program.descend, (argument, family, rates, state, orders(None, 0, 6))),
         }
         return {
             name: jax.export.export(function, platforms=[platform])(*arguments).mlir_module()

@@ -35,7 +35,7 @@ def test_another_seed_softness_or_threshold_does_not_compile_again():
     assert time.monotonic() - begin < 3
     program = devices.programs(*running.plan_for(Settings(particles=50, replicas=2), 5))
     assert program.descend._cache_size() == 1
-    assert program.warm_up._cache_size() == 1
+    assert program.start._cache_size() == 1
 
 
 def test_after_netket():

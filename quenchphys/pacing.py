@@ -1,0 +1,53 @@
+"""How often are the particles of the next levels moved?  As often as it takes them to forget where they were.
+
+After T transitions at a level the energy, or an observable, of a particle has a correlation rho with what it was before;
+with rho = exp(-T/tau) it takes T log(wanted)/log(rho) transitions to bring it down to the one wanted.  The correlation is
+measured at every level, over all particles of all replicas, and the slowest quantity sets the pace of the next block.
+
+Why it matters: levels are chosen from the particles they weigh, and a population that remembers the level above lags
+behind the one that it stands for; both bias the volumes, the second where a phase has to be formed.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from quenchphys.kernels import Kernel
+
+WANTED = 0.3  # correlation of the slowest quantity over a level
+FASTEST, SLOWEST = 1 / 4, 8  # bounds on the transitions of a level, in units of the kernel's own number
+REMEMBERED = 0.5  # share of the last block in the average over blocks
+
+
+class Pace:
+    """Transitions in a level: the kernel's number, or one that follows the measured correlations."""
+
+    def __init__(self, kernel: Kernel, dimension: int):
+        self.usual = kernel.transitions(dimension)
+        self.adaptive = bool(getattr(kernel, "adaptive", False))
+        self._log_needed = math.log(self.usual)
+
+    @property
+    def transitions(self) -> int:
+        if not self.adaptive:
+            return self.usual
+        return round(min(max(math.exp(self._log_needed), self.usual * FASTEST, 1), self.usual * SLOWEST))
+
+    def after(self, transitions: np.ndarray, correlation: np.ndarray) -> None:
+        """Learn from levels: transitions (level, replica) and correlations (level, replica, quantity)."""
+        with np.errstate(invalid="ignore"):
+            slowest = np.nanmax(np.nanmean(correlation, axis=(0, 1)))
+        if not np.isfinite(slowest):
+            return
+        needed = float(np.mean(transitions)) * math.log(WANTED) / math.log(min(max(slowest, 1e-3), 0.999))
+        self._log_needed += REMEMBERED * (math.log(needed) - self._log_needed)
+
+    # What a checkpoint keeps of it.
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {"log_needed": np.array(self._log_needed)}
+
+    def resume(self, state: dict[str, np.ndarray]) -> None:
+        self._log_needed = float(state["log_needed"])
