@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -9,13 +10,27 @@ from typing import Any
 import numpy as np
 
 from quenchphys.checkpointing import Checkpoint
-from quenchphys.kernels import Kernel
+from quenchphys.density import shape_of
+from quenchphys.kernels import HMC, MALA, Kernel
 from quenchphys.ladder import Ladder
 from quenchphys.levels import SoftLevels
 from quenchphys.progress import Meter, meter
 from quenchphys.running import run
-from quenchphys.settings import Settings, check_schedule, check_softness, check_stop, default_kernel
+from quenchphys.settings import (
+    LARGEST_FOR_MALA,
+    Settings,
+    check_schedule,
+    check_softness,
+    check_stop,
+    default_kernel,
+)
+from quenchphys.softening import SMALLEST, choose
 from quenchphys.stopping import StopRule, suggested
+
+# Of the ladders that only tell how soft the levels may be.
+PILOT_SIZE = 64_000  # particles times dimension, as long as that is no fewer than
+PILOT_PARTICLES = 100
+PILOT_REPLICAS, PILOT_ESS, PILOT_STEPS = 2, 0.5, 16
 
 
 def quench(
@@ -24,7 +39,7 @@ def quench(
     particles: int = 1000,
     replicas: int = 4,
     seed: int = 0,
-    softness: float | None = None,
+    softness: float | str | None = None,
     target_ess: float = 0.95,
     resample_ess: float = 0.5,
     kernel: Kernel | None = None,
@@ -49,7 +64,8 @@ def quench(
         A whole number; the same seed gives the same ladder.
     softness
         nu > -1.  Small is close to the hard wall of nested sampling and safe at any transition, large is cheap and close
-        to tempering.  Default: what the problem recommends, else 2.
+        to tempering.  "auto": as large as small pilot ladders show to be safe (see `softening`).  Default: what the
+        problem recommends, else 2.
     target_ess
         How far a level lies below the one before: the share of effective size the step keeps.
     resample_ess
@@ -80,9 +96,11 @@ def quench(
     Ladder
         With the `outcome` that says how it ended; `print(ladder.report())` tells why it can or cannot be trusted.
     """
-    if softness is None:
-        softness = getattr(problem, "softness", 2.0)
-    softness = check_softness(softness)
+    rule = check_stop(stop if stop is not None else suggested(getattr(problem, "stop", None)))
+    schedule = None if levels is None else check_schedule("levels", levels, increasing=False)
+    if softness == "auto":
+        softness = read_softness(problem, particles, seed, kernel, rule, devices)
+    softness = check_softness(getattr(problem, "softness", 2.0) if softness is None else softness)
     settings = Settings(
         particles=particles,
         replicas=replicas,
@@ -94,7 +112,37 @@ def quench(
         configurations=configurations,
         max_levels=max_levels,
     )
-    rule = check_stop(stop if stop is not None else suggested(getattr(problem, "stop", None)))
-    schedule = None if levels is None else check_schedule("levels", levels, increasing=False)
     family = SoftLevels(np.float32(softness))
     return run(problem, "quench", family, settings, rule, schedule, meter("quench", progress), checkpoint, devices)
+
+
+def read_softness(
+    problem: Any,
+    particles: int,
+    seed: int,
+    kernel: Kernel | None,
+    rule: StopRule,
+    devices: int | Sequence[Any] | None = None,
+) -> float:
+    """The softness that pilot ladders of few particles and large steps allow, from the recommended one on."""
+
+    dimension = math.prod(shape_of(problem))
+    few = min(particles, max(PILOT_PARTICLES, PILOT_SIZE // dimension))
+
+    def pilot(softness: float, number: int) -> Ladder:
+        quick: Kernel = MALA(steps=PILOT_STEPS) if softness <= LARGEST_FOR_MALA else HMC()
+        return quench(
+            problem,
+            particles=few,
+            replicas=PILOT_REPLICAS,
+            seed=seed + 1 + number,
+            softness=softness,
+            target_ess=PILOT_ESS,
+            kernel=quick if kernel is None else kernel,
+            stop=rule,
+            configurations=1,
+            progress=False,
+            devices=devices,
+        )
+
+    return choose(pilot, getattr(problem, "softness", SMALLEST))

@@ -7,6 +7,7 @@ import json
 import numpy as np
 
 from quenchphys.ladder import Ladder, Outcome
+from quenchphys.softening import too_soft
 
 WORDS = {
     Outcome.CONVERGED: "The evidence below the last level is negligible against what was gathered above it.",
@@ -46,6 +47,8 @@ def report(ladder: Ladder) -> str:
         lines.append("Replicas with another end: " + ", ".join(odd))
     if ladder.attrs["undefined_draws"]:
         lines.append(f"{ladder.attrs['undefined_draws']} prior draws had undefined (NaN) energy")
+    if ladder.method == "quench" and (doubt := too_soft(ladder)):
+        lines.append(doubt)
     if min(lineages) == 1:
         lines.append(
             "All particles of a replica descend from one: its error bar must come from lagged genealogies or replicas"

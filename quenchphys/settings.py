@@ -11,6 +11,8 @@ import numpy as np
 from quenchphys.kernels import HMC, MALA, Kernel
 from quenchphys.stopping import StopRule
 
+LARGEST_FOR_MALA = 4.0  # softness
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -40,7 +42,7 @@ class Settings:
 
 def check_softness(softness: Any) -> float:
     if isinstance(softness, bool) or not isinstance(softness, int | float | np.number) or not math.isfinite(softness):
-        raise ValueError(f"softness must be a finite number greater than -1; {softness!r} was given")
+        raise ValueError(f'softness must be a finite number greater than -1 or "auto"; {softness!r} was given')
     if softness <= -1:
         raise ValueError(f"softness must be greater than -1, where a level has a finite volume; {softness} was given")
     return float(softness)
@@ -81,7 +83,7 @@ def check_schedule(name: str, schedule: Any, *, increasing: bool) -> np.ndarray:
 
 def default_kernel(softness: float) -> Kernel:
     """MALA near a hard wall, where a leapfrog step is limited by the slack; HMC where the wall is soft."""
-    return MALA() if softness <= 4 else HMC()
+    return MALA() if softness <= LARGEST_FOR_MALA else HMC()
 
 
 def _whole(name: str, value: Any, least: int) -> None:

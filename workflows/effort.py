@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,10 @@ class Effort:
         """A smaller ladder, with a seed of its own."""
         particles = min(self.particles, max(PILOT_PARTICLES, self.particles // PILOT_SHARE))
         return Effort(particles, min(self.replicas, PILOT_REPLICAS), self.seed + 1 + number, self.softness)
+
+    def softened(self, softness: float) -> Effort:
+        """The same with this softness, unless one was given."""
+        return self if self.softness is not None else replace(self, softness=softness)
 
     def request(self) -> dict[str, Any]:
         return asdict(self)

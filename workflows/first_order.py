@@ -12,6 +12,7 @@ import xarray as xr
 
 import observables
 import quenchphys as qp
+from quenchphys.softening import choose, too_soft
 from workflows.effort import Effort
 from workflows.family import Family, Model, check_bracket, family
 from workflows.narration import Narrator
@@ -60,7 +61,7 @@ def coexistence(
     particles, replicas, seed, softness
         Of the production ladder, as in `quenchphys.quench`; pilots have a fourth of the particles.  Default: fewer
         particles on larger lattices, from 1000 down to 400, because the same error of the odds is a smaller one of the
-        coupling there.
+        coupling there; the softness that the pilot shows to be safe.
     out
         File for the result; ladders go into a folder beside it, and a repeated call takes them up.
     overwrite
@@ -97,8 +98,8 @@ def search(
 ) -> xr.Dataset:
     """Pilots from `start` (the middle of the bracket), production, answer; writes them where the study says."""
     seeker = Search(line, study, effort)
-    root = seeker.root(bracket, 0.5 * sum(bracket) if start is None else start)
-    return study.finish(seeker.production(root))
+    root, pilot = seeker.root(bracket, 0.5 * sum(bracket) if start is None else start)
+    return study.finish(seeker.production(root, seeker.softness(root, pilot)))
 
 
 def phases_of(line: Family, value: float) -> Phases:
@@ -128,8 +129,8 @@ class Search:
     def __init__(self, line: Family, study: Study, effort: Effort):
         self.line, self.study, self.effort = line, study, effort
 
-    def root(self, bracket: tuple[float, float], start: float) -> float:
-        """The coupling of equal weight, by pilots; refused if it does not lie in the bracket."""
+    def root(self, bracket: tuple[float, float], start: float) -> tuple[float, qp.Ladder]:
+        """The coupling of equal weight, and the pilot that found it; refused if it does not lie in the bracket."""
         coupling, at = self.line.coupling, start
         inside = bracket  # shrinks as pilots tell on which side the root lies
         for number in range(PILOTS):
@@ -148,7 +149,7 @@ class Search:
                 root = np.nan
             if bracket[0] <= root <= bracket[1]:
                 self.study.narrator.say(f"pilot: {coupling} = {root:.6g} +- {float(found[coupling + '_err']):.2g}")
-                return root
+                return root, ladder
             share = _share(pool, phases)
             if np.isfinite(root):
                 raise ValueError(self._outside(bracket, root, pool, phases))
@@ -163,13 +164,29 @@ class Search:
             f"{max(bracket) if side == 'above' else min(bracket):g}: at {at:g} the ordered share is {share:.3g}."
         )
 
-    def production(self, root: float) -> xr.Dataset:
+    def softness(self, root: float, pilot: qp.Ladder) -> float:
+        """The softness given, or the one that the pilot, and if need be others at the root, show to be safe."""
+        if self.effort.softness is not None:
+            return self.effort.softness
+
+        def run(softness: float, number: int) -> qp.Ladder:
+            if number == 0:
+                return pilot
+            return self._ladder("pilot", root, self.effort.pilot(PILOTS + number).softened(softness))
+
+        found = choose(run, pilot.softness)
+        self.study.narrator.say(f"pilot: softness {found:.3g}")
+        return found
+
+    def production(self, root: float, softness: float) -> xr.Dataset:
         """A ladder at the root, and everything it says about the two phases."""
-        ladder = self._ladder("production", root, self.effort)
+        ladder = self._ladder("production", root, self.effort.softened(softness))
         return describe(ladder, self.line.coupling, phases_of(self.line, root))
 
     def _ladder(self, name: str, at: float, effort: Effort) -> qp.Ladder:
         where = f"{self.line.name} at {self.line.coupling} = {at:.6g}"
+        if effort.softness is not None:
+            name = f"{name}_softness_{effort.softness:.4g}"
         return self.study.ladder(f"{name}_{at:.9g}", self.line.at(at), effort, f"{name}: {where}")
 
     def _outside(self, bracket: tuple[float, float], root: float, pool: observables.Pool, phases: Phases) -> str:
@@ -258,6 +275,8 @@ def doubts(ladder: qp.Ladder, result: xr.Dataset, coupling: str) -> list[str]:
     said = []
     if not ladder.outcome.trusted:
         said.append(f"The production ladder ended with '{ladder.outcome.value}'.")
+    if soft := too_soft(ladder):
+        said.append(soft + ".")
     log_odds = float(result["log_odds_slope"]) * (float(result[coupling]) - result[f"{coupling}_replica"].values)
     if not np.isfinite(log_odds).all():
         said.append("A replica sampled one phase only.")

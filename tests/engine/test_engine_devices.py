@@ -17,33 +17,24 @@ import sys
 import jax
 jax.config.update("jax_num_cpu_devices", 8)
 import lattices, quenchphys as qp
-replicas, particles = int(sys.argv[1]), int(sys.argv[2])
-model = lattices.phi6(L=8, mu2=2.2948)
-kernel, stop = qp.HMC(trajectories=2, leapfrogs=3), qp.LevelLimit(12)
-settings = dict(particles=particles, replicas=replicas, seed=3, stop=stop, kernel=kernel)
-one = qp.quench(model, **settings, devices=1)
-for count in map(int, sys.argv[3:]):
-    other = qp.quench(model, **settings, devices=count)
-    for part in ("levels", "particles", "prior"):
-        assert getattr(one, part).identical(getattr(other, part)), (count, part)
-    print(count, other.attrs["devices"])
+model, replicas, count = eval(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+settings = dict(particles=512, replicas=replicas, seed=3, stop=qp.LevelLimit(20))
+one, other = (qp.quench(model, **settings, devices=devices) for devices in (1, count))
+for part in ("levels", "particles", "prior"):
+    assert getattr(one, part).identical(getattr(other, part)), part
+print(other.attrs["devices"])
 """
 
 
-def spread(*arguments: int) -> str:
-    command = [sys.executable, "-c", RUN, *map(str, arguments)]
+@pytest.mark.parametrize(
+    ("model", "replicas", "devices", "mesh"),
+    [("lattices.phi6(L=8, mu2=2.2948)", 2, 8, "2 x 4"), ("qp.targets.gaussian(20)", 1, 2, "1 x 2")],
+)
+def test_the_same_numbers_on_many_devices(model, replicas, devices, mesh):
+    command = [sys.executable, "-c", RUN, model, str(replicas), str(devices)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
-
-
-def test_replicas_on_two_devices_and_their_particles_on_eight():
-    said = spread(2, 512, 2, 8).splitlines()
-    assert said == ["2 2 x 1", "8 2 x 4"]
-
-
-def test_one_replica_on_two_devices():
-    assert spread(1, 512, 2).splitlines() == ["2 1 x 2"]
+    assert done.stdout.split("\n")[0] == mesh
 
 
 def test_tiles_divide_the_population_and_fit_the_cache():
