@@ -152,8 +152,8 @@ def _log_sums(pool: Pool, targets: Targets, edges: Array) -> tuple[Array, Array]
         index = bins_of(energy, edges).index
         some = np.flatnonzero((index >= 0) & np.isfinite(base))
         index, log_w = index[some], base[some] + targets.log_t(energy[some], beta)
-        scale = np.zeros(len(total))
-        scale[index] = log_w  # of any sample in the bin: in a narrow bin all weights are alike
+        scale = np.full(len(total), -np.inf)
+        np.maximum.at(scale, index, log_w)
         scaled = np.bincount(index, np.exp(log_w - scale[index]), minlength=len(total))
         number += np.bincount(index, minlength=len(total))
         with np.errstate(divide="ignore"):

@@ -85,7 +85,8 @@ def _stretches(energy: np.ndarray, slack: np.ndarray, softness: float, noise: fl
 def softest(ladder: Ladder) -> float:
     """The largest softness a ladder like this one may have, as far as it can tell."""
     allowed = ladder.softness * min(SAFE / max(curvature(ladder).bound, 1e-9), GROWTH)
-    return float(min(max(allowed, SMALLEST), max(SMALLEST, float(ladder.attrs["dimension"]))))
+    largest = max(ladder.softness, float(ladder.attrs["dimension"]))  # of use
+    return float(max(min(allowed, largest), SMALLEST))
 
 
 def choose(pilot: Callable[[float, int], Ladder], start: float) -> float:
