@@ -100,6 +100,23 @@ def test_commands_of_the_pages_exist():
             assert (ROOT / path).is_file(), f"{name(page)} names {path}, which does not exist"
 
 
+def test_commands_of_the_tutorials_are_those_of_their_figures():
+    """What a page shows as typed is what drew its picture, but for the names of files; other lines are known by name."""
+    sys.path.insert(0, str(ROOT / "docs" / "scripts"))
+    try:
+        drawn = set(importlib.import_module("workflow_figures").COMMANDS.values())
+    finally:
+        sys.path.pop(0)
+    shown = set()
+    for page in PAGES:
+        for line in re.findall(
+            r"\bquenchphys ((?:coexistence|fss|zbeta) [^`\n]*--(?:bracket|beta)[^`\n]*)", page.read_text()
+        ):
+            if "--coordinator" not in line and "--coupling" not in line:  # these draw nothing
+                shown.add(re.sub(r" --(?:out|plot) \S+", "", line))
+    assert shown == drawn
+
+
 def test_names_of_the_pages_exist():
     """Every dotted name of ours in backquotes is a module, or something in one."""
     for page in PAGES:
