@@ -43,9 +43,9 @@ class Course:
 def resume(
     kept: tuple[Arrays, Arrays, Arrays],
     family: Family,
-    settings: Settings,
     rule: StopRule,
     schedule: np.ndarray | None,
+    pace: Pace,
     album_size: int,
     folder: Path,
 ) -> Course:
@@ -56,10 +56,8 @@ def resume(
     account.resume(_under("account", host))
     record = Record.resume(folder, account.levels)
     album = Album.resume(album_size, _under("album", host))
-    arrays = state_from(state)
-    pace = Pace(settings.kernel, arrays.point.position.shape[-1])
     pace.resume(_under("pace", host))
-    return Course(arrays, account, pace, record, album, prior, once["undefined"], once["parent"])
+    return Course(state_from(state), account, pace, record, album, prior, once["undefined"], once["parent"])
 
 
 def save(course: Course, store: Store) -> None:

@@ -2,7 +2,8 @@
 
 After T transitions at a level the energy, or an observable, of a particle has a correlation rho with what it was before;
 with rho = exp(-T/tau) it takes T log(wanted)/log(rho) transitions to bring it down to the one wanted.  The correlation is
-measured at every level, over all particles of all replicas, and the slowest quantity sets the pace of the next block.
+measured at every level, over all particles of all replicas, and the slowest quantity sets the pace of the next block:
+of the energy, what tells phases apart, and what U is linear in.  Others may be slower without a bias of the volumes.
 
 Why it matters: levels are chosen from the particles they weigh, and a population that remembers the level above lags
 behind the one that it stands for; both bias the volumes, the second where a phase has to be formed.
@@ -11,6 +12,8 @@ behind the one that it stands for; both bias the volumes, the second where a pha
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +31,13 @@ class Pace:
         self.usual = kernel.transitions(dimension)
         self.adaptive = bool(getattr(kernel, "adaptive", False))
         self._log_needed = math.log(self.usual)
+        self._watched = [0]  # numbers of the quantities that must be forgotten; 0 is the energy
+
+    def watch(self, problem: Any, observables: Iterable[str]) -> None:
+        """Look at the observables that tell phases apart, and at those that U is linear in."""
+        phases, couplings = dict(getattr(problem, "phases", {})), dict(getattr(problem, "couplings", {}))
+        names = {observable for observable, _, _ in phases.values()} | {name for _, name, _ in couplings.values()}
+        self._watched = [0, *(1 + number for number, name in enumerate(sorted(observables)) if name in names)]
 
     @property
     def transitions(self) -> int:
@@ -38,7 +48,7 @@ class Pace:
     def after(self, transitions: np.ndarray, correlation: np.ndarray) -> None:
         """Learn from levels: transitions (level, replica) and correlations (level, replica, quantity)."""
         with np.errstate(invalid="ignore"):
-            slowest = np.nanmax(np.nanmean(correlation, axis=(0, 1)))
+            slowest = np.nanmax(np.nanmean(correlation[..., self._watched], axis=(0, 1)))
         if not np.isfinite(slowest):
             return
         needed = float(np.mean(transitions)) * math.log(WANTED) / math.log(min(max(slowest, 1e-3), 0.999))

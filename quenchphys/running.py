@@ -85,15 +85,16 @@ def run(
         limit = LevelLimit(settings.max_levels if schedule is None else len(schedule))
         rule = stop | limit
         album_size = min(settings.configurations, max(1, CONFIGURATION_LIMIT // (4 * dimension * settings.replicas)))
-        argument = as_argument(problem)
+        argument, pace = as_argument(problem), Pace(settings.kernel, dimension)
         words = identity(problem, method, family, settings, stop, schedule)
         with opened(checkpoint, words) as store:
             kept = None if store is None else store.latest()
             if kept is None:
-                course = begin(argument, program, family, settings, schedule, rule, album_size, store)
+                course = begin(argument, program, family, settings, schedule, rule, pace, album_size, store)
             else:
                 assert store is not None
-                course = resume(kept, family, settings, rule, schedule, album_size, store.record)
+                course = resume(kept, family, rule, schedule, pace, album_size, store.record)
+            pace.watch(problem, course.prior.keys() - {"energy"})
             descend(course, argument, program, family, settings, schedule, meter, store, asked)
         return assemble(
             problem,
@@ -118,6 +119,7 @@ def begin(
     settings: Settings,
     schedule: np.ndarray | None,
     rule: StopRule,
+    pace: Pace,
     album_size: int,
     store: Store | None,
 ) -> Course:
@@ -131,7 +133,6 @@ def begin(
     check_energies(prior["energy"], undefined)
     top = np.float32(np.nan) if schedule is None else schedule[0]
     state, log_first, parent = program.start(argument, family, start_key, common, draws, seen, top)
-    dimension = draws.position.shape[-1]
     del draws, seen
     if settings.kernel.step_size is None:
         state = warm_up(argument, program, family, settings, state)
@@ -141,7 +142,7 @@ def begin(
         once = {f"prior {name}": value for name, value in prior.items()}
         store.begin(once | {"undefined": undefined, "log_first": log_first, "parent": parent})
     record = Record(folder=store.record if store is not None and first() else None)
-    return Course(state, account, Pace(settings.kernel, dimension), record, Album(album_size), prior, undefined, parent)
+    return Course(state, account, pace, record, Album(album_size), prior, undefined, parent)
 
 
 def warm_up(argument: Any, program: Programs, family: Family, settings: Settings, state: Any) -> Any:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import lattices
 import quenchphys as qp
 from quenchphys.adaptation import believe, combine_scale, directions, expected_form
 from quenchphys.devices import programs
@@ -92,9 +93,10 @@ def test_correlation_of_a_weighted_population():
 def test_the_pace_settles_where_the_slowest_quantity_is_forgotten():
     tau = 9.0
     pace = Pace(qp.HMC(), 10)
+    pace.watch(lattices.phi6(L=4, mu2=2.3), ["s_min", "q", "m"])  # in order: energy, m, q, s_min
     for _ in range(12):
-        slow, fast = np.exp(-pace.transitions / tau), np.exp(-pace.transitions / 2.0)
-        pace.after(np.full((16, 2), pace.transitions), np.tile([fast, slow], (16, 2, 1)))
+        slowest, slow, fast = (np.exp(-pace.transitions / t) for t in (90.0, tau, 2.0))
+        pace.after(np.full((16, 2), pace.transitions), np.tile([fast, slowest, slow, slowest], (16, 2, 1)))
     assert pace.transitions == round(-tau * np.log(WANTED))
 
 
