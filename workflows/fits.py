@@ -70,6 +70,15 @@ def largest_sizes(design: Array, y: Array, error: Array, sizes: Sequence[int] | 
     return fit
 
 
+def widened(fit: Fit) -> Fit:
+    """The same with errors that cover the scatter of the points about the law: sqrt(chi^2/dof) times larger, if that is > 1.
+
+    For laws that hold for large sizes only, when it is not known from which on (Birge 1932).
+    """
+    scatter = np.sqrt(fit.chi2 / fit.dof) if fit.dof > 0 else 1.0
+    return fit._replace(error=fit.error * max(1.0, scatter))
+
+
 def with_correction(correction: Callable[[float], Array], y: Array, error: Array) -> Fit:
     """A constant and a correction to scaling, y = constant + A correction(omega), where neither A nor omega is known.
 

@@ -8,7 +8,7 @@ from mean_field_model import binder, coexistence_mu2, one_site
 
 import workflows
 from workflows.effort import Effort
-from workflows.fits import largest_sizes, least_squares, power_law, with_correction
+from workflows.fits import largest_sizes, least_squares, power_law, widened, with_correction
 
 SMALL = {"model": one_site, "particles": 64, "replicas": 4, "progress": False}
 
@@ -106,3 +106,13 @@ def test_wrong_requests_are_refused(wrong, says, monkeypatch, tmp_path):
     with pytest.raises((ValueError, OSError), match=says):
         workflows.finite_size_scaling(**{"sizes": [8, 12, 16], "bracket": (2.25, 2.33), "out": "fss.nc"} | wrong)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_covers_the_scatter_about_a_law():
+    x = np.arange(5.0)
+    design = np.stack([x, np.ones(5)], axis=1)
+    along = least_squares(design, 2 * x + 1, np.full(5, 0.1))
+    assert np.array_equal(widened(along).error, along.error), "points on the line do not make it smaller"
+    bent = least_squares(design, 2 * x + 1 + 0.3 * (x - 2) ** 2, np.full(5, 0.1))
+    assert bent.p_value < 1e-6
+    np.testing.assert_allclose(widened(bent).error, bent.error * np.sqrt(bent.chi2 / 3))
