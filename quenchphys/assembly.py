@@ -28,8 +28,8 @@ from quenchphys.transition import Plan
 FORMAT = "quenchphys-ladder"
 FORMAT_VERSION = 1
 
-# A NaN among a thousand proposals is no accident of one diverging trajectory.
-UNDEFINED_SHARE = 1e-3
+# A NaN among a thousand proposals, over some levels, is no accident of one diverging trajectory.
+UNDEFINED_SHARE, UNDEFINED_LEVELS = 1e-3, 16
 # A phase was met if at some level, or among the prior draws, it had this share of the weight.
 MET_SHARE = 0.1
 
@@ -129,7 +129,8 @@ def judge(
 ) -> Outcome:
     """The outcome of the whole: the worst thing that happened to any replica."""
     outcomes = [o for o in account.outcomes if o]
-    if undefined.any() or bool((levels["undefined"] > UNDEFINED_SHARE).any()):
+    proposals = levels["undefined"].fillna(0.0).coarsen(level=UNDEFINED_LEVELS, boundary="pad").mean()
+    if undefined.any() or bool((proposals > UNDEFINED_SHARE).any()):
         return Outcome.UNDEFINED_ENERGY
     for bad in (Outcome.FROZEN, Outcome.LEVEL_LIMIT, Outcome.TIME_LIMIT):
         if bad in outcomes:

@@ -93,8 +93,10 @@ def test_ladders_of_different_couplings_are_pooled():
 
 
 def test_more_ladders_of_one_problem_are_more_replicas():
-    pool = observables.Pool([synthetic.ladder(PROBLEM, replicas=2, seed=s) for s in (1, 2)])
-    assert len(pool.blocks) == 4
+    few = synthetic.ladder(PROBLEM, replicas=4, seed=1)
+    assert observables.partition_function(few).attrs["errors_from"] == "genealogy"
+    pool = observables.Pool([few, synthetic.ladder(PROBLEM, replicas=4, seed=2)])
+    assert len(pool.blocks) == 8
     assert observables.partition_function(pool).attrs["errors_from"] == "replicas"
 
 
