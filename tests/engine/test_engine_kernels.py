@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,6 +29,17 @@ LEVELS = {
 KERNELS = {"mala": MALA(step_size=0.8), "hmc": HMC(leapfrogs=4, step_size=0.5), "barker": Barker(step_size=1.2)}
 
 
+@partial(jax.jit, static_argnums=0)
+def run(kernel, family, parameter, step, scale, x):
+    """Twelve transitions; compiled once for each kernel and kind of level."""
+
+    def transition(point, key):
+        density = Density(TARGET, family, parameter)
+        return kernel.transition(Stream(key), jax.random.fold_in(key, 1), point, density, step, scale)
+
+    return jax.lax.scan(transition, evaluate(TARGET, x), jax.random.split(jax.random.key(7), 12))
+
+
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_kernel_keeps_the_density_of_a_level(kernel, level):
@@ -40,16 +53,8 @@ def test_kernel_keeps_the_density_of_a_level(kernel, level):
     # At a singular wall nearly all particles sit where any step is long.
     step = jnp.float32(KERNELS[kernel].step_size * (0.3 if level == "singular" else 1.0))
 
-    @jax.jit
-    def run(x):
-        def transition(point, key):
-            stream, shared = Stream(key), jax.random.fold_in(key, 1)
-            return KERNELS[kernel].transition(stream, shared, point, Density(TARGET, family, parameter), step, scale)
-
-        return jax.lax.scan(transition, evaluate(TARGET, x), jax.random.split(jax.random.key(7), 12))
-
     start = evaluate(TARGET, jnp.float32(x))
-    end, moves = run(jnp.float32(x))
+    end, moves = run(KERNELS[kernel], family, parameter, step, scale, jnp.float32(x))
     acceptance = float(moves.acceptance.mean())
     assert 0.1 < acceptance < 0.97, "the step must be long enough for a wrong acceptance rule to show"
     moved = np.mean(np.any(np.asarray(end.position) != x.astype(np.float32), axis=1))
@@ -74,10 +79,15 @@ def test_energies_carried_along_are_those_of_the_positions():
     """A point's energy and gradients stay those of its position through a long chain."""
     density = Density(TARGET, SoftLevels(np.float32(2.0)), jnp.float32(2.0))
     point = evaluate(TARGET, 0.1 * jax.random.normal(jax.random.key(0), (500, DIM)))
-    for key in jax.random.split(jax.random.key(1), 10):
+
+    @jax.jit
+    def once(point, key):
         for kernel in KERNELS.values():
-            stream = Stream(key)
-            point, _ = kernel.transition(stream, key, point, density, jnp.float32(0.5), jnp.full(DIM, 0.3))
+            point, _ = kernel.transition(Stream(key), key, point, density, jnp.float32(0.5), jnp.full(DIM, 0.3))
+        return point
+
+    for key in jax.random.split(jax.random.key(1), 10):
+        point = once(point, key)
     again = evaluate(TARGET, point.position)
     for carried, computed in zip(point, again, strict=True):
         np.testing.assert_allclose(carried, computed, rtol=2e-5, atol=2e-5)
