@@ -185,9 +185,8 @@ class Search:
 
     def _ladder(self, name: str, at: float, effort: Effort) -> qp.Ladder:
         where = f"{self.line.name} at {self.line.coupling} = {at:.6g}"
-        if effort.softness is not None:
-            name = f"{name}_softness_{effort.softness:.4g}"
-        return self.study.ladder(f"{name}_{at:.9g}", self.line.at(at), effort, f"{name}: {where}")
+        file = name if effort.softness is None else f"{name}_softness_{effort.softness:.4g}"
+        return self.study.ladder(f"{file}_{at:.9g}", self.line.at(at), effort, f"{name}: {where}")
 
     def _outside(self, bracket: tuple[float, float], root: float, pool: observables.Pool, phases: Phases) -> str:
         coupling = self.line.coupling
