@@ -129,7 +129,7 @@ def judge(
 ) -> Outcome:
     """The outcome of the whole: the worst thing that happened to any replica."""
     outcomes = [o for o in account.outcomes if o]
-    proposals = levels["undefined"].fillna(0.0).coarsen(level=UNDEFINED_LEVELS, boundary="pad").mean()
+    proposals = levels["undefined"].coarsen(level=UNDEFINED_LEVELS, boundary="pad").mean()
     if undefined.any() or bool((proposals > UNDEFINED_SHARE).any()):
         return Outcome.UNDEFINED_ENERGY
     for bad in (Outcome.FROZEN, Outcome.LEVEL_LIMIT, Outcome.TIME_LIMIT):

@@ -47,10 +47,8 @@ class Pace:
 
     def after(self, transitions: np.ndarray, correlation: np.ndarray) -> None:
         """Learn from levels: transitions (level, replica) and correlations (level, replica, quantity)."""
-        with np.errstate(invalid="ignore"):
-            slowest = np.nanmax(np.nanmean(correlation[..., self._watched], axis=(0, 1)))
-        if not np.isfinite(slowest):
-            return
+        # What is undefined is not waited for.
+        slowest = np.nan_to_num(correlation[..., self._watched]).mean(axis=(0, 1)).max()
         needed = float(np.mean(transitions)) * math.log(WANTED) / math.log(min(max(slowest, 1e-3), 0.999))
         self._log_needed += REMEMBERED * (math.log(needed) - self._log_needed)
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from quenchphys.checkpointing import Checkpoint
@@ -14,6 +15,7 @@ from quenchphys.density import shape_of
 from quenchphys.kernels import HMC, MALA, Kernel
 from quenchphys.ladder import Ladder
 from quenchphys.levels import SoftLevels
+from quenchphys.problem import check
 from quenchphys.progress import Meter, meter
 from quenchphys.running import run
 from quenchphys.settings import (
@@ -98,7 +100,10 @@ def quench(
     """
     rule = check_stop(stop if stop is not None else suggested(getattr(problem, "stop", None)))
     schedule = None if levels is None else check_schedule("levels", levels, increasing=False)
-    if softness == "auto":
+    if isinstance(softness, str) and softness == "auto":
+        Settings(particles=particles, seed=seed, kernel=kernel if kernel is not None else MALA())
+        with jax.enable_x64(False):
+            check(problem)
         softness = read_softness(problem, particles, seed, kernel, rule, devices)
     softness = check_softness(getattr(problem, "softness", 2.0) if softness is None else softness)
     settings = Settings(
@@ -125,7 +130,6 @@ def read_softness(
     devices: int | Sequence[Any] | None = None,
 ) -> float:
     """The softness that pilot ladders of few particles and large steps allow, from the recommended one on."""
-
     dimension = math.prod(shape_of(problem))
     few = min(particles, max(PILOT_PARTICLES, PILOT_SIZE // dimension))
 

@@ -57,7 +57,9 @@ def curvature(ladder: Ladder) -> Curvature:
     mean, variance = _slack(ladder)
     inflation = (ladder.softness + 1) * variance / mean**2
     energy, particles = ladder.levels["energy"].values, ladder.particles.sizes["particle"]
-    memory = ladder.levels["correlation"].sel(quantity="energy").values
+    # A file written before correlations were recorded has none.
+    known = "correlation" in ladder.levels
+    memory = ladder.levels["correlation"].sel(quantity="energy").values if known else np.zeros_like(mean)
     count = int(ladder.levels["level_count"].min())
     # Variance of (nu+1) Var(s)/<s>^2 over a level of independent draws from a gamma distribution.
     noise = (2 + 10 / (ladder.softness + 1)) / (len(energy) * particles)

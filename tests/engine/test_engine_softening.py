@@ -61,3 +61,9 @@ def test_auto():
     ladder = qp.quench(qp.targets.gaussian(10), particles=400, replicas=4, softness="auto")
     assert ladder.softness == 10
     assert float(np.asarray(ladder.levels.level_count).max()) < 40
+
+
+@pytest.mark.parametrize("wrong", [{"particles": 1}, {"particles": "many"}, {"seed": -1}])
+def test_bad_input_is_found_before_a_pilot_runs(wrong):
+    with pytest.raises((TypeError, ValueError), match=next(iter(wrong))):
+        qp.quench(qp.targets.gaussian(4), softness="auto", **wrong)
