@@ -26,7 +26,7 @@ SMALLEST = 2.0
 # gives the right answer, and no more than that beyond: two peaks that a level holds together are not far apart.
 SAFE, SUSPICIOUS = 0.35, 0.5
 # Two peaks that a particle does not cross keep its energy correlated over a level: 0.5 at nu = 100 there, 0.8 at 300.
-REMEMBERED = 0.7
+REMEMBERED = 0.6
 GROWTH = 16.0  # by which one pilot's reading may raise the softness
 LARGEST_ERROR = 0.04  # of r where it is small
 PILOTS = 6
