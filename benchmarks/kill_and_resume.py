@@ -89,7 +89,9 @@ def differences(one: Path, other: Path) -> list[str]:
 
 def _same(x: object, y: object) -> bool:
     x, y = np.asarray(x), np.asarray(y)
-    return x.dtype == y.dtype and x.shape == y.shape and (x.tobytes() == y.tobytes() if x.dtype != object else x == y)
+    if x.dtype != y.dtype or x.shape != y.shape:
+        return False
+    return bool(np.array_equal(x, y)) if x.dtype == object else x.tobytes() == y.tobytes()
 
 
 def main(kills: int, seed: int) -> int:
