@@ -2,7 +2,7 @@
 
     python benchmarks/record_memory.py [levels] [particles] [replicas]
 
-Nothing is sampled: rows as a phi^6 run makes them (nine observables) are fed to the record of a checkpoint folder in
+Nothing is sampled: rows as a phi^6 run makes them (ten observables) are fed to the record of a checkpoint folder in
 blocks of 16 levels, with a flush every 160; then the ladder is assembled and written to a file.  The peak is that of a fresh
 process (ru_maxrss, which counts mapped files too).  With several replicas each ends earlier than the one before.  The file
 is then compared, block by block, with what was fed.
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 LIMIT = 2.0  # GB
 BLOCK = 16
-OBSERVABLES = ("q", "m", "abs_m", "m2", "m4", "phi2", "phi4", "phi6", "link")
+OBSERVABLES = ("q", "m", "abs_m", "m2", "m4", "phi2", "phi4", "phi6", "link", "s_min")
 SMALL = ("parameter", "log_volume", "acceptance", "step_size", "displacement", "ess", "undefined")
 
 
@@ -37,7 +37,9 @@ def rows(begin: int, count: int, replicas: int, particles: int) -> dict[str, np.
     large["log_weight"] = np.full(size, -np.log(particles), np.float32)
     large["parent"] = rng.integers(0, particles, size, dtype=np.int32)
     small = {name: rng.random(size[:2], np.float32) * 1e-4 for name in SMALL}
-    small |= {"lineages": np.ones(size[:2], np.int32), "resampled": np.zeros(size[:2], bool)}
+    small |= {name: np.ones(size[:2], np.int32) for name in ("lineages", "transitions")}
+    small |= {"resampled": np.zeros(size[:2], bool)}
+    small["correlation"] = rng.random((*size[:2], 1 + len(OBSERVABLES)), np.float32)
     return large | small
 
 
@@ -89,7 +91,7 @@ def make(place: Path, levels: int, particles: int, replicas: int) -> None:
         "quench",
         SoftLevels(np.float32(64)),
         settings,
-        plan_for(settings, 1600),
+        *plan_for(settings, 1600),
         account,
         record,
         album,
@@ -122,7 +124,7 @@ def main(levels: int, particles: int, replicas: int) -> int:
     with tempfile.TemporaryDirectory() as place:
         command = [sys.executable, __file__, "--make", place, str(levels), str(particles), str(replicas)]
         made = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        print(f"{levels} levels of {particles} particles, {replicas} replica(s), 12 variables a particle")
+        print(f"{levels} levels of {particles} particles, {replicas} replica(s), {3 + len(OBSERVABLES)} variables a particle")
         print("after          peak memory (GB)   seconds")
         told = [json.loads(line) for line in made.stdout.splitlines() if line.startswith("[")]
         for what, peak, seconds in told:

@@ -210,3 +210,11 @@ def test_outside_the_main_thread_a_checkpoint_is_kept_as_well(whole, tmp_path):
     run.start()
     run.join()
     assert_same(whole, found[0])
+
+
+def test_a_record_on_disk_becomes_the_same_file(tmp_path):
+    """What benchmarks/record_memory.py does with 20,000 levels, in the small."""
+    from benchmarks.record_memory import make, unlike
+
+    make(tmp_path, 48, 50, 2)
+    assert unlike(tmp_path / "ladder.nc", 48, 50, 2) == []
