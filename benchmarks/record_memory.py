@@ -124,7 +124,9 @@ def main(levels: int, particles: int, replicas: int) -> int:
     with tempfile.TemporaryDirectory() as place:
         command = [sys.executable, __file__, "--make", place, str(levels), str(particles), str(replicas)]
         made = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        print(f"{levels} levels of {particles} particles, {replicas} replica(s), {3 + len(OBSERVABLES)} variables a particle")
+        print(
+            f"{levels} levels of {particles} particles, {replicas} replica(s), {3 + len(OBSERVABLES)} variables a particle"
+        )
         print("after          peak memory (GB)   seconds")
         told = [json.loads(line) for line in made.stdout.splitlines() if line.startswith("[")]
         for what, peak, seconds in told:

@@ -60,7 +60,9 @@ def main() -> None:
     model = lattices.phi6(L=L, mu2=2.2838)
     ladder(16, 0)
     rates: dict[str, list[float]] = {"engine": [], "plain": []}
-    print(f"million site-gradients per second, phi^6 L = {L}, {REPLICAS} x {PARTICLES} particles, {jax.device_count()} devices")
+    print(
+        f"million site-gradients per second, phi^6 L = {L}, {REPLICAS} x {PARTICLES} particles, {jax.device_count()} devices"
+    )
     print("round   engine    plain   ratio")
     for seed in range(1, rounds + 1):
         rates["engine"].append(engine(seed))

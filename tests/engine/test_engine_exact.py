@@ -83,8 +83,8 @@ def test_too_shallow_a_quench_misses_the_spike_and_says_so():
 @pytest.mark.parametrize("softness", [0.5, 8.0])
 def test_other_softness(softness):
     """Any nu gives the same evidence of a smooth target; above 4 with HMC."""
-    target = qp.targets.gaussian(10)
-    ladder = qp.quench(target, particles=300, replicas=16, seed=5, softness=softness)
+    target = qp.targets.gaussian(20)
+    ladder = qp.quench(target, particles=400, replicas=16, seed=5, softness=softness)
     within(*log_z(ladder), target.log_z)
 
 

@@ -13,7 +13,7 @@ import quenchphys as qp
 from quenchphys import Outcome
 from quenchphys.stopping import Standing, fired
 
-TARGET = qp.targets.gaussian(8)
+TARGET = qp.targets.gaussian(16)
 SMALL = {"particles": 64, "replicas": 2}
 
 

@@ -46,7 +46,7 @@ def start(processes: int, folder: Path) -> list[subprocess.Popen]:
             stderr=subprocess.DEVNULL,
             text=True,
             # Half of the time goes into compiling; what is compared is compiled alike.
-            env=os.environ | {"XLA_FLAGS": "--xla_backend_optimization_level=0"},
+            env=os.environ | {"XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0"},
         )
         for number in range(processes)
     ]

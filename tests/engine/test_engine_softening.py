@@ -29,7 +29,9 @@ def test_curvature_of_a_gaussian():
         u = brentq(lambda u, e=energy: (d / 2 - 1) / u - 0.25 - nu / (e - u), 1e-6, min(energy, 4 * (d / 2 - 1)) - 1e-6)
         exact = -(d / 2 - 1) / u**2 * (energy - u) ** 2 / nu
         assert ratio == pytest.approx(exact, rel=0.25)  # up to corrections of order 1/nu
-    assert softest(ladder) == nu, "no more than it is: beyond the dimension levels are as wide as the canonical distribution"
+    assert softest(ladder) == nu, (
+        "no more than it is: beyond the dimension levels are as wide as the canonical distribution"
+    )
     assert too_soft(ladder) is None
 
 

@@ -113,7 +113,7 @@ def test_the_pace_is_bounded_and_only_of_kernels_that_leave_it_open():
 
 
 def test_a_ladder_records_what_it_spent():
-    ladder = qp.quench(qp.targets.gaussian(4), particles=64, replicas=2, softness=20.0, stop=qp.LevelLimit(40))
+    ladder = qp.quench(qp.targets.gaussian(16), particles=64, replicas=2, softness=20.0, stop=qp.LevelLimit(40))
     spent = ladder.levels.transitions.values
     assert spent.min() < 6, "an easy target does not need six trajectories"
     assert ladder.attrs["gradients"] == pytest.approx(spent.sum() * 6 * 64)
