@@ -4,8 +4,8 @@
 
 Chains at betas between the prior (0) and a little beyond the model itself (1) exchange configurations with their
 neighbours after every trajectory; the betas are placed so that a short run finds every exchange equally likely.  At
-beta = 1 the share of the ordered phase gives mu2*, by reweighting; neighbours give ratios of Z, and so log Z.  Half of the chains start
-ordered.  Errors come from independent sets of chains.
+beta = 1 the share of the ordered phase gives mu2*, by reweighting; neighbours give ratios of Z, and so log Z.  Half of the
+chains start ordered.  Errors come from independent sets of chains.
 """
 
 from __future__ import annotations

@@ -47,7 +47,10 @@ def engine(seed: int) -> float:
 
 
 def one_device() -> float:
-    code = "import jax, throughput; jax.config.update('jax_num_cpu_devices', 1); throughput.ladder(16, 0); print(throughput.engine(1))"
+    code = (
+        "import jax; jax.config.update('jax_num_cpu_devices', 1)\n"
+        "import throughput; throughput.ladder(16, 0); print(throughput.engine(1))"
+    )
     here = str(Path(__file__).parent)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=here)
     return float(done.stdout.split()[-1])

@@ -34,8 +34,8 @@ def test_volumes_at_every_level(made, request):
     target, ladder = request.getfixturevalue(made)
     count = int(ladder.levels.level_count.min())
     energy, measured = (ladder.levels[name].values[:, :count] for name in ("energy", "log_volume"))
-    exact = np.vectorize(lambda e: target.log_volume(float(e)))(energy[:, ::4])
-    deviation = measured[:, ::4] - exact
+    exact = np.vectorize(lambda e: target.log_volume(float(e)))(energy[:, ::8])
+    deviation = measured[:, ::8] - exact
     error = deviation.std(axis=0, ddof=1) / 4
     # Neighbouring levels are nearly the same random number: a handful are independent.
     assert np.max(np.abs(deviation.mean(axis=0) / error)) < 4
@@ -76,7 +76,8 @@ def test_tempering_misses_the_spike_and_says_so():
 
 
 def test_too_shallow_a_quench_misses_the_spike_and_says_so():
-    ladder = qp.quench(qp.targets.spike_slab(10), particles=100, replicas=2, stop=qp.RemainingEvidence(-3))
+    # At D = 10 a few particles reach the spike before so shallow an end; at D = 20 none does.
+    ladder = qp.quench(qp.targets.spike_slab(20), particles=100, replicas=2, stop=qp.RemainingEvidence(-3))
     assert ladder.outcome is Outcome.MISSED_PHASE
 
 
