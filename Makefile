@@ -18,7 +18,7 @@ lint: .venv/ready
 
 .venv/ready: pyproject.toml requirements.lock
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint requirements.lock --editable '.[test]'
+	$(BIN)/pip install --quiet --no-compile --constraint requirements.lock --editable '.[test]'
 	touch $@
 
 # The versions everything was tested with, from an environment made anew.

@@ -47,14 +47,19 @@ def main() -> None:
     parser.add_argument("--replicas", type=int, default=8)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--method", choices=("quench", "temper"), default="quench")
+    parser.add_argument("--softness", choices=("paper", "auto"), default="paper", help="auto: with the default kernel")
+    parser.add_argument("--particles", type=int, default=1000)
     parser.add_argument("--volumes", action="store_true", help="also compare log G at every level")
     chosen = parser.parse_args()
     target = getattr(qp.targets, chosen.target)(chosen.dim)
     begin = time.time()
-    if chosen.method == "quench":
-        ladder = qp.quench(target, replicas=chosen.replicas, seed=chosen.seed, **qp.presets.PAPER)
+    common = {"replicas": chosen.replicas, "seed": chosen.seed, "particles": chosen.particles}
+    if chosen.method == "quench" and chosen.softness == "auto":
+        ladder = qp.quench(target, softness="auto", **common)
+    elif chosen.method == "quench":
+        ladder = qp.quench(target, **qp.presets.PAPER | common)
     else:
-        ladder = qp.temper(target, replicas=chosen.replicas, seed=chosen.seed, kernel=qp.MALA())
+        ladder = qp.temper(target, kernel=qp.MALA(), **common)
     print(ladder.report())
     single = [
         float(observables.partition_function(_replica(ladder, r)).log_z.squeeze()) for r in range(chosen.replicas)
@@ -63,7 +68,7 @@ def main() -> None:
     scatter, standard = error.std(ddof=1), error.std(ddof=1) / np.sqrt(len(error))
     print(
         f"{chosen.method} {chosen.target}({chosen.dim}): {chosen.replicas} replicas, {time.time() - begin:.0f} s, "
-        f"{ladder.attrs['gradients']:.3g} gradients"
+        f"{ladder.attrs['gradients'] + ladder.attrs.get('pilot_gradients', 0.0):.3g} gradients"
     )
     print(
         f"log Z - exact: mean {error.mean():+.4f} +- {standard:.4f} ({error.mean() / standard:+.2f} standard errors), "

@@ -38,9 +38,9 @@ def measure(L: int, seed: int = 0, progress: bool | None = None, **settings: Any
             L=L, bracket=BRACKET.get(L, USUAL_BRACKET), seed=seed, out=out, progress=progress, **settings
         )
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        ladders = [qp.load(path) for path in sorted(Path(place).glob("*/*.nc"))]
-        sampled = sum(ladder.attrs["gradients"] * ladder.attrs["dimension"] for ladder in ladders)
-        last = next(ladder for ladder in ladders if ladder.tree.encoding["source"].find("production") >= 0)
+        ladders = {path.name: qp.load(path) for path in sorted(Path(place).glob("*/*.nc"))}
+        sampled = sum(ladder.attrs["gradients"] * ladder.attrs["dimension"] for ladder in ladders.values())
+        last = next(ladder for name, ladder in ladders.items() if name.startswith("production"))
         return {
             "L": L,
             "seed": seed,

@@ -100,11 +100,12 @@ def quench(
     """
     rule = check_stop(stop if stop is not None else suggested(getattr(problem, "stop", None)))
     schedule = None if levels is None else check_schedule("levels", levels, increasing=False)
+    spent = 0.0
     if isinstance(softness, str) and softness == "auto":
         Settings(particles=particles, seed=seed, kernel=kernel if kernel is not None else MALA())
         with jax.enable_x64(False):
             check(problem)
-        softness = read_softness(problem, particles, seed, kernel, rule, devices)
+        softness, spent = read_softness(problem, particles, seed, kernel, rule, devices)
     softness = check_softness(getattr(problem, "softness", 2.0) if softness is None else softness)
     settings = Settings(
         particles=particles,
@@ -118,7 +119,9 @@ def quench(
         max_levels=max_levels,
     )
     family = SoftLevels(np.float32(softness))
-    return run(problem, "quench", family, settings, rule, schedule, meter("quench", progress), checkpoint, devices)
+    ladder = run(problem, "quench", family, settings, rule, schedule, meter("quench", progress), checkpoint, devices)
+    ladder.tree.attrs["pilot_gradients"] = spent
+    return ladder
 
 
 def read_softness(
@@ -128,14 +131,19 @@ def read_softness(
     kernel: Kernel | None,
     rule: StopRule,
     devices: int | Sequence[Any] | None = None,
-) -> float:
-    """The softness that pilot ladders of few particles and large steps allow, from the recommended one on."""
+) -> tuple[float, float]:
+    """The softness that pilot ladders of few particles and large steps allow, from the recommended one on.
+
+    Also the gradients they took.
+    """
     dimension = math.prod(shape_of(problem))
     few = min(particles, max(PILOT_PARTICLES, PILOT_SIZE // dimension))
+    spent = 0.0
 
     def pilot(softness: float, number: int) -> Ladder:
+        nonlocal spent
         quick: Kernel = MALA(steps=PILOT_STEPS) if softness <= LARGEST_FOR_MALA else HMC()
-        return quench(
+        ladder = quench(
             problem,
             particles=few,
             replicas=PILOT_REPLICAS,
@@ -148,5 +156,7 @@ def read_softness(
             progress=False,
             devices=devices,
         )
+        spent += ladder.attrs["gradients"]
+        return ladder
 
-    return choose(pilot, getattr(problem, "softness", SMALLEST))
+    return choose(pilot, getattr(problem, "softness", SMALLEST)), spent

@@ -38,6 +38,9 @@ def report(ladder: Ladder) -> str:
         f"(lowest {float(levels['acceptance'].min()):.2f}), move per level {float(levels['displacement'].median()):.2f} "
         f"of a coordinate's scale, ancestors left {_span(np.array(lineages))}",
     ]
+    if ladder.attrs.get("pilot_gradients"):
+        taken = f"{ladder.attrs['gradients']:.3g} gradients, after {ladder.attrs['pilot_gradients']:.3g} of pilots"
+        lines.append(f"softness {ladder.softness:.3g}, read from pilot ladders; {taken}")
     odd = [
         f"replica {r}: {said}"
         for r, said in enumerate(json.loads(ladder.attrs["replica_outcomes"]))

@@ -179,7 +179,7 @@ ladder.save(sys.argv[2])
 
 def test_killed_at_random_moments_it_ends_at_the_same_numbers(whole, tmp_path):
     moments, out = random.Random(7), tmp_path / "ladder.nc"
-    for _ in range(3):
+    for _ in range(2):
         process = _start(tmp_path, out)
         assert process.stdout is not None
         process.stdout.readline()  # the first block is done: from here on it may end at any moment

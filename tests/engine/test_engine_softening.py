@@ -56,12 +56,14 @@ def test_choosing_goes_down_from_too_soft_a_ladder(phi6):
 
 def test_a_kink_keeps_the_smallest_softness():
     target = qp.targets.spike_slab(10)
-    assert read_softness(target, 1000, 0, None, suggested(target.stop)) == SMALLEST
+    assert read_softness(target, 1000, 0, None, suggested(target.stop))[0] == SMALLEST
 
 
 def test_auto():
     ladder = qp.quench(qp.targets.gaussian(10), particles=400, replicas=4, softness="auto")
     assert ladder.softness == 10
+    assert ladder.attrs["pilot_gradients"] > 0
+    assert "softness 10, read from pilot ladders" in ladder.report()
     assert float(np.asarray(ladder.levels.level_count).max()) < 40
 
 

@@ -12,7 +12,7 @@ import quenchphys as qp
 TARGETS = [
     *(qp.targets.gaussian(d) for d in (3, 100)),
     *(qp.targets.spike_slab(d) for d in (10, 50)),
-    *(qp.targets.bimodal(d) for d in (3, 40)),
+    *(qp.targets.bimodal(d) for d in (3, 20)),
 ]
 
 
