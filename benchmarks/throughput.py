@@ -1,6 +1,6 @@
 """Site-gradients per second at L = 40, everything between levels included: the engine against a plain implementation.
 
-    python benchmarks/throughput.py [--rounds 3]
+    python benchmarks/throughput.py [--rounds 2]
 
 Engine and plain implementation (`plain.py`, the paper's settings) take turns in one process.  A second table has the
 engine on one device, with all threads in every operation, in a process of its own, because JAX fixes its devices when it
@@ -24,7 +24,7 @@ import lattices
 import quenchphys as qp
 
 L, PARTICLES, REPLICAS = 40, 400, 8
-SHORT, LONG = 32, 128
+SHORT, LONG = 16, 48
 
 
 def ladder(levels: int, seed: int) -> tuple[float, float]:
@@ -58,7 +58,7 @@ def one_device() -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
     rounds = parser.parse_args().rounds
     model = lattices.phi6(L=L, mu2=2.2838)
     ladder(16, 0)
@@ -69,7 +69,7 @@ def main() -> None:
     print("round   engine    plain   ratio")
     for seed in range(1, rounds + 1):
         rates["engine"].append(engine(seed))
-        rates["plain"].append(site_gradients_per_second(model, REPLICAS * PARTICLES, 3, seed))
+        rates["plain"].append(site_gradients_per_second(model, REPLICAS * PARTICLES, 2, seed))
         a, b = rates["engine"][-1], rates["plain"][-1]
         print(f"{seed:5d} {a / 1e6:8.1f} {b / 1e6:8.1f} {a / b:7.2f}", flush=True)
     rates["engine, one device"] = [one_device()]
