@@ -47,7 +47,8 @@ def main() -> None:
     spread, chi2 = np.std(values, ddof=1), float(np.sum(np.square(z)))
     print(
         f"mean {values.mean():.5f} +- {spread / np.sqrt(len(z)):.5f} (reference {exact} +- {exact_err}); "
-        f"spread {spread:.5f}, mean stated error {errors.mean():.5f}; sum of z^2 {chi2:.1f} for {len(z)} (p = {stats.chi2.sf(chi2, len(z)):.2f})"
+        f"spread {spread:.5f}, mean stated error {errors.mean():.5f}; "
+        f"sum of z^2 {chi2:.1f} for {len(z)} (p = {stats.chi2.sf(chi2, len(z)):.2f})"
     )
 
 
