@@ -89,6 +89,15 @@ class Density(NamedTuple):
         slope = self.family.slope(point.energy, self.parameter)
         return point.log_prior_grad + slope[..., None] * point.energy_grad
 
+    @property
+    def stiffness(self) -> Array:
+        """By how much the prior's precision of each coordinate exceeds the smallest; zero without a basis."""
+        basis = getattr(self.problem, "basis", None)
+        if basis is None:
+            return jnp.zeros(())
+        precision = jnp.asarray(basis.precision, jnp.float32)
+        return precision - jnp.min(precision)
+
     def log_change(self, point: Point, proposal: Point) -> Array:
         """log rho(proposal) - log rho(point)."""
         change = self.family.log_change(point.energy, proposal.energy, self.parameter)

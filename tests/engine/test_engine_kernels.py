@@ -93,6 +93,54 @@ def test_energies_carried_along_are_those_of_the_positions():
         np.testing.assert_allclose(carried, computed, rtol=2e-5, atol=2e-5)
 
 
+class StiffField:
+    """Coordinates of very different prior precision, and U = |x|^2/2: at beta the precision is that of the prior + beta."""
+
+    precision = np.geomspace(1, 1e4, 40, dtype=np.float32)
+    basis = qp.SiteBasis((40,), precision)
+
+    def sample_prior(self, key, n):
+        return jax.random.normal(key, (n, 40)) / jnp.sqrt(self.precision)
+
+    def log_prior(self, x):
+        return -0.5 * jnp.sum(self.precision * x * x)
+
+    def energy(self, x):
+        return 0.5 * jnp.sum(x * x)
+
+
+def test_a_stiff_free_field_moves_exactly_and_keeps_its_density():
+    """Long steps, at which leapfrog steps make an error in each of the forty coordinates."""
+    problem, beta = StiffField(), 3.0
+    precision = problem.precision + beta
+    exact = np.random.default_rng(8).normal(size=(20_000, 40)) / np.sqrt(precision)
+    scale = 1 / jnp.sqrt(jnp.float32(precision))
+
+    def chain(problem):
+        density = Density(problem, Temperatures(np.float32(beta)), jnp.float32(beta))
+
+        def transition(point, key):
+            return HMC(leapfrogs=3).transition(Stream(key), key, point, density, jnp.float32(0.7), scale)
+
+        end, moves = jax.jit(
+            lambda x: jax.lax.scan(transition, evaluate(problem, x), jax.random.split(jax.random.key(9), 8))
+        )(jnp.float32(exact))
+        return end, float(moves.acceptance.mean())
+
+    class OnSites(StiffField):
+        basis = None
+
+    end, acceptance = chain(problem)
+    # Only the softest coordinates, whose precision comes from U, are not moved exactly.
+    assert 1 - acceptance < 0.5 * (1 - chain(OnSites())[1])
+    reduced = np.asarray(end.position, float) * np.sqrt(precision)
+    assert not np.any(reduced == exact * np.sqrt(precision))
+    error = np.sqrt(2 / len(exact))
+    assert np.max(np.abs((reduced**2).mean(0) - 1)) < 4 * error
+    assert abs((reduced**2).mean() - 1) < 4 * error / np.sqrt(40)
+    assert stats.kstest(reduced[:, 0], "norm").pvalue > 1e-3
+
+
 def test_noise_is_jax_threefry_and_normal():
     from jax.extend.random import threefry_2x32
 
