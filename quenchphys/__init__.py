@@ -5,7 +5,10 @@ ladder = qp.quench(lattices.phi6(L=16, mu2=2.286))
 observables.partition_function(ladder, beta=[0.5, 1.0])
 """
 
-from quenchphys import presets, stopping, targets
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from quenchphys import presets, stopping
 from quenchphys.checkpointing import Checkpoint
 from quenchphys.devices import use_all_cores
 from quenchphys.interruption import Interrupted
@@ -17,6 +20,9 @@ from quenchphys.quenching import quench
 from quenchphys.stopping import EvidenceBelow, LevelLimit, ReachedEnergy, RemainingEvidence, WallTime
 from quenchphys.storage import load
 from quenchphys.tempering import temper
+
+if TYPE_CHECKING:
+    from quenchphys import targets
 
 use_all_cores()
 
@@ -46,3 +52,10 @@ __all__ = [
     "targets",
     "temper",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The targets are loaded when they are asked for: their exact answers need much of scipy, a quarter of the import."""
+    if name == "targets":
+        return import_module("quenchphys.targets")
+    raise AttributeError(f"module 'quenchphys' has no attribute {name!r}")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from quenchphys.population import effective_size
+from quenchphys.population import effective_size, kept_share
 
 Array = jax.Array
 
@@ -47,7 +47,7 @@ class Family(Protocol):
         ...
 
     def next(self, energy: Array, log_weight: Array, parameter: Array, target: Array) -> Array:
-        """The next parameter, at which the effective size is `target` times that of the carried weights."""
+        """The next parameter: the step to it keeps the share `target` of the effective size."""
         ...
 
 
@@ -90,13 +90,12 @@ class SoftLevels(NamedTuple):
         return lowest + height
 
     def next(self, energy: Array, log_weight: Array, parameter: Array, target: Array) -> Array:
-        wanted = target * effective_size(log_weight)
         lowest = jnp.min(jnp.where(log_weight > -jnp.inf, energy, jnp.inf))
 
         def halve(_, bracket):
             low, high = bracket
             middle = 0.5 * (low + high)
-            enough = effective_size(log_weight + self.log_ratio(energy, parameter, middle)) >= wanted
+            enough = kept_share(log_weight, self.log_ratio(energy, parameter, middle)) >= target
             return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
 
         _, new = jax.lax.fori_loop(0, BISECTIONS, halve, (lowest, parameter))
@@ -124,15 +123,15 @@ class Temperatures(NamedTuple):
         return self.log_ratio(energy, jnp.zeros(()), parameter)
 
     def first(self, energy: Array, size: float) -> Array:
-        zero = jnp.zeros_like(energy)
-        return self._solve(energy, zero, jnp.zeros(()), jnp.asarray(size, energy.dtype))
+        share = size / energy.shape[0]
+        return self._solve(energy, jnp.zeros_like(energy), jnp.zeros(()), jnp.asarray(share, energy.dtype))
 
     def next(self, energy: Array, log_weight: Array, parameter: Array, target: Array) -> Array:
-        return self._solve(energy, log_weight, parameter, target * effective_size(log_weight))
+        return self._solve(energy, log_weight, parameter, target)
 
     def _solve(self, energy: Array, log_weight: Array, parameter: Array, wanted: Array) -> Array:
         def enough(new):
-            return effective_size(log_weight + self.log_ratio(energy, parameter, new)) >= wanted
+            return kept_share(log_weight, self.log_ratio(energy, parameter, new)) >= wanted
 
         def halve(_, bracket):
             low, high = bracket

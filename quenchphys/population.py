@@ -27,6 +27,21 @@ def effective_size(log_weight: Array) -> Array:
     return jnp.sum(w) ** 2 / jnp.maximum(jnp.sum(w * w), 1e-30)
 
 
+def kept_share(log_weight: Array, log_ratio: Array) -> Array:
+    """Share of effective size that a step keeps: <r>^2/<r^2> over the weighted population, r the incremental weights.
+
+    The quotient of Kish's sizes after and before the step is the same on average, but listens to the noise of the weights
+    carried along: it allows a long step when heavy particles happen to have small ratios r, which is when the mean of r is
+    low.  Levels chosen by it make every volume too small by an amount of order levels/particles
+    (`benchmarks/choice_of_levels.py`).  (Zhou, Johansen and Aston 2016 call this one the conditional effective size.)
+    """
+    top = jnp.max(jnp.where(log_weight > -jnp.inf, log_ratio, -jnp.inf))
+    r = jnp.exp(log_ratio - jnp.where(jnp.isfinite(top), top, 0.0))
+    w = jnp.exp(log_weight - jnp.max(log_weight))
+    mean, square = jnp.sum(w * r), jnp.sum(w * r * r)
+    return mean * mean / jnp.maximum(square * jnp.sum(w), 1e-30)
+
+
 def lineage_effective_size(log_weight: Array, lineage: Array) -> Array:
     """Kish's size after adding up the weights of each lineage: split copies of one particle count once."""
     w = jax.ops.segment_sum(jnp.exp(log_weight), lineage, num_segments=lineage.shape[0])

@@ -144,13 +144,16 @@ def test_progress_line(capsys):
 
 
 def test_import_is_fast_and_without_netket():
-    code = "import sys, quenchphys; print(any(m.startswith('netket') for m in sys.modules))"
-    times = []
-    for _ in range(3):
-        begin = resource.getrusage(resource.RUSAGE_CHILDREN)
-        said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-        end = resource.getrusage(resource.RUSAGE_CHILDREN)
-        times.append(end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime)
-        assert said.strip() == "False"
-    # Processor time, which other work on the machine stretches less than it stretches the clock.
-    assert min(times) < 4.0
+    def seconds(code: str) -> float:
+        """Processor time, the shortest of three: other work on the machine stretches it less than the clock."""
+        times = []
+        for _ in range(3):
+            begin = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run([sys.executable, "-c", code], check=True)
+            end = resource.getrusage(resource.RUSAGE_CHILDREN)
+            times.append(end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime)
+        return min(times)
+
+    ours = "import sys, quenchphys; assert not any(m.startswith('netket') for m in sys.modules)"
+    # What is said of seconds holds on an idle machine only; next to JAX, which we cannot do without, it holds anywhere.
+    assert seconds(ours) < 3 * seconds("import jax, jax.numpy")
