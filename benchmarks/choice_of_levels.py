@@ -38,9 +38,7 @@ RULES = {"Kish, after over before": quotient, "conditional": kept_share}
 def last_volume(particles: int) -> tuple[float, float, int]:
     """Measured minus exact log G at the last level of a Gaussian's ladder, its error, and the number of levels."""
     target = qp.targets.gaussian(100)
-    ladder = qp.quench(
-        target, particles=particles, replicas=64, softness=SOFTNESS, configurations=1, progress=False
-    )
+    ladder = qp.quench(target, particles=particles, replicas=64, softness=SOFTNESS, configurations=1, progress=False)
     last = ladder.levels.level_count.values.astype(int) - 1
     off = []
     for replica, k in enumerate(last):

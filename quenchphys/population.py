@@ -38,8 +38,9 @@ def kept_share(log_weight: Array, log_ratio: Array) -> Array:
     top = jnp.max(jnp.where(log_weight > -jnp.inf, log_ratio, -jnp.inf))
     r = jnp.exp(log_ratio - jnp.where(jnp.isfinite(top), top, 0.0))
     w = jnp.exp(log_weight - jnp.max(log_weight))
-    mean, square = jnp.sum(w * r), jnp.sum(w * r * r)
-    return mean * mean / jnp.maximum(square * jnp.sum(w), 1e-30)
+    # Products are rounded before they are added, so that sums do not depend on what else a program does.
+    w, first, second = jax.lax.optimization_barrier((w, w * r, w * r * r))
+    return jnp.sum(first) ** 2 / jnp.maximum(jnp.sum(second) * jnp.sum(w), 1e-30)
 
 
 def lineage_effective_size(log_weight: Array, lineage: Array) -> Array:

@@ -13,7 +13,7 @@ from quenchphys.stopping import StopRule
 
 # The error of a coexistence point is that of the log odds over V: a larger lattice needs fewer particles.
 SITES_IN_ALL = 250_000
-PARTICLES = (256, 1000)
+PARTICLES = (512, 1000)
 PILOT_SHARE = 4  # a pilot has a fourth of the particles
 PILOT_PARTICLES = 64  # and not fewer than these
 PILOT_REPLICAS = 4  # the fewest with a jackknife

@@ -60,7 +60,7 @@ def coexistence(
         The coupling to be found; `couplings` fixes others, such as lam=-1.
     particles, replicas, seed, softness
         Of the production ladder, as in `quenchphys.quench`; pilots have a fourth of the particles.  Default: fewer
-        particles on larger lattices, from 1000 down to 256, because the same error of the odds is a smaller one of the
+        particles on larger lattices, from 1000 down to 512, because the same error of the odds is a smaller one of the
         coupling there; the softness that the pilot shows to be safe.
     out
         File for the result; ladders go into a folder beside it, and a repeated call takes them up.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
@@ -45,8 +44,6 @@ def start(processes: int, folder: Path) -> list[subprocess.Popen]:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            # Half of the time goes into compiling; what is compared is compiled alike.
-            env=os.environ | {"XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0"},
         )
         for number in range(processes)
     ]
