@@ -81,6 +81,15 @@ class ScalarField:
         quadratic = self.stiffness * self.lattice.link_energy(x) + self.m0_sq * (x * x).sum()
         return 0.5 * (jnp.log(self.basis.precision / (2 * math.pi)).sum() - quadratic)
 
+    def log_prior_and_grad(self, x: Array) -> tuple[Array, Array]:
+        """log pi (n,) up to a constant and its gradient (n, *shape) of a batch, by links."""
+        if hasattr(self.lattice, "laplacian"):
+            laplacian = self.lattice.laplacian(x)
+        else:
+            laplacian = 0.5 * jax.vmap(jax.grad(self.lattice.link_energy))(x)
+        gradient = -(self.stiffness * laplacian + self.m0_sq * x)
+        return 0.5 * (x * gradient).sum(axis=tuple(range(1, x.ndim))), gradient
+
     def energy(self, x: Array) -> Array:
         """U of one configuration."""
         return self.energy_and_grad(x[None])[0][0]

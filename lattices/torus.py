@@ -67,6 +67,11 @@ class Torus:
         """sum_x sum_mu (phi_{x+mu} - phi_x)^2 of one configuration."""
         return jnp.stack([((jnp.roll(x, -1, axis) - x) ** 2).sum() for axis in range(len(self.shape))]).sum()
 
+    def laplacian(self, x: Array) -> Array:
+        """Half the gradient of the link energy, sum over neighbours of phi_x - phi_y, of a batch (n, *shape)."""
+        axes = range(1, x.ndim)
+        return 2 * len(axes) * x - sum(jnp.roll(x, step, axis) for axis in axes for step in (1, -1))
+
     def lowest_power(self, x: Array) -> Array:
         """|phi_k|^2 / V of one configuration, mean over the smallest momenta: one along each of the longest axes."""
         longest = max(self.shape)

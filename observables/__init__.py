@@ -17,6 +17,7 @@ from observables.posterior import posterior
 from observables.profile import distribution
 from observables.quadrature import level_marginal, quadrature
 from observables.thermodynamics import partition_function, thermodynamics
+from observables.walks import flat_weight, walked
 
 __all__ = [
     "Pool",
@@ -27,6 +28,7 @@ __all__ = [
     "energy_distribution",
     "equal_height",
     "equal_weight",
+    "flat_weight",
     "level_marginal",
     "order_parameters",
     "partition_function",
@@ -37,6 +39,7 @@ __all__ = [
     "quadrature",
     "report",
     "thermodynamics",
+    "walked",
 ]
 
 

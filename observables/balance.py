@@ -19,7 +19,7 @@ from observables.estimator import Columns, Estimate, Targets, estimate, refuse_u
 from observables.labels import dataset
 from observables.order import check_recorded
 from observables.pool import Pool, Source
-from observables.replica import Replica
+from observables.replica import Samples
 
 Array = np.ndarray
 
@@ -55,7 +55,7 @@ def equal_weight(
     start, observable, factor = pool.couplings[coupling]
     wanted = float(np.log(share / (1 - share)))
 
-    def moments(replica: Replica, energy: Array) -> Columns:
+    def moments(replica: Samples, energy: Array) -> Columns:
         ordered = (replica.observable(by) >= cut).astype(float)
         conjugate = factor * replica.observable(observable).astype(float)
         return Columns([ordered, ordered * conjugate, conjugate])

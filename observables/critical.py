@@ -19,7 +19,7 @@ from observables.estimator import Columns, Targets, estimate
 from observables.labels import dataset
 from observables.order import sites
 from observables.pool import Pool, Source
-from observables.replica import Replica
+from observables.replica import Samples
 
 Array = np.ndarray
 
@@ -44,7 +44,7 @@ def binder(
     targets = Targets.grid(pool, beta, couplings)
     at = np.array([point["beta"] for point in targets.points])
 
-    def moments(replica: Replica, energy: Array) -> Columns:
+    def moments(replica: Samples, energy: Array) -> Columns:
         m2, m4, abs_m = (replica.observable(name).astype(float) for name in NEEDED)
         x = replica.observable(conjugate).astype(float)
         return Columns([m2, m4, abs_m, x, m2 * x, m4 * x])

@@ -20,7 +20,7 @@ import xarray as xr
 from scipy.special import logsumexp
 
 from observables.pool import Pool
-from observables.replica import Replica
+from observables.replica import Samples
 
 Array = np.ndarray
 
@@ -67,10 +67,10 @@ class Bins:
         return rows
 
 
-Moments = Callable[[Replica, Array], Columns | Bins]  # (replica, U' of its samples) -> the moments of its samples
+Moments = Callable[[Samples, Array], Columns | Bins]  # (replica, U' of its samples) -> the moments of its samples
 
 
-def no_moments(replica: Replica, energy: Array) -> Columns:
+def no_moments(replica: Samples, energy: Array) -> Columns:
     """For log Z alone."""
     return Columns([])
 
@@ -155,7 +155,6 @@ def estimate(pool: Pool, targets: Targets, moments: Moments, check: bool = True)
     for b, (block, log_bases) in enumerate(zip(pool.blocks, pool.log_base, strict=True)):
         total: list[list[Array]] = [[] for _ in points]
         for replica, log_base in zip(block, log_bases, strict=True):
-            edge = bottom_energy(replica)
             for some, energy in along(targets, replica):
                 values = moments(replica, energy)
                 for t in some:
@@ -163,7 +162,7 @@ def estimate(pool: Pool, targets: Targets, moments: Moments, check: bool = True)
                     top = log_w.max()
                     where = np.flatnonzero(log_w > top - NEGLIGIBLE)
                     weight = np.exp(log_w[where] - top)
-                    below = weight[replica.energy[where] < edge].sum()
+                    below = weight[replica.energy[where] < replica.bottom].sum()
                     parts = [weight.sum(), (weight**2).sum(), below, *values.sums(weight, where)]
                     total[t].append(np.concatenate([[top], parts]))
         for t, rows in enumerate(total):
@@ -185,7 +184,7 @@ def estimate(pool: Pool, targets: Targets, moments: Moments, check: bool = True)
     return found
 
 
-def along(targets: Targets, replica: Replica) -> Iterator[tuple[list[int], Array]]:
+def along(targets: Targets, replica: Samples) -> Iterator[tuple[list[int], Array]]:
     """(targets that differ in beta alone, U' of the samples there), for every set of couplings."""
     groups: dict[tuple[tuple[str, float], ...], list[int]] = {}
     for t, point in enumerate(targets.points):
@@ -197,16 +196,7 @@ def along(targets: Targets, replica: Replica) -> Iterator[tuple[list[int], Array
         yield some, energy
 
 
-BOTTOM_FRACTION = 0.02  # of the last level's particles
 BOTTOM_SHARE = 0.25  # of a target; more of it on so few particles means that the target lies below the ladder
-
-
-def bottom_energy(replica: Replica) -> float:
-    """The energy below which the last level has only BOTTOM_FRACTION of its weight: the ladder's lower end."""
-    energy, log_weight = replica.particle_energy[-1], replica.log_weight[-1]
-    order = np.argsort(energy)
-    weight = np.nan_to_num(np.exp(log_weight[order].astype(float)))
-    return float(energy[order][np.searchsorted(np.cumsum(weight), BOTTOM_FRACTION * weight.sum())])
 
 
 def refuse_unsupported(found: Estimate) -> None:

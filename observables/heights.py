@@ -27,6 +27,7 @@ Array = np.ndarray
 BINS = 60  # over the range that holds the distribution
 WINDOW = 3  # bins to either side of a point that take part in its parabola
 CONVERGED = 1e-4  # nats
+FRACTION = 0.1  # of the standard error, which is as good
 STEPS = 20
 LARGEST_STEP = 4.0  # nats
 
@@ -86,7 +87,8 @@ def equal_height(
             raise ValueError(f"P({by}) has no two peaks around {by} = {cut:g} at {coupling} = {at:g}.")
         seen.append((at, difference))
         slope = _slope(pool, seen, found, coupling, by, beta)
-        if abs(difference) < CONVERGED:
+        # Bins follow the coupling, so that the heights jump by a fraction of their error: a root may lie in a jump.
+        if abs(difference) < max(CONVERGED, FRACTION * difference_err):
             break
         at -= float(np.clip(difference, -LARGEST_STEP, LARGEST_STEP)) / slope
     else:
@@ -126,9 +128,7 @@ def _slope(
             return (here - there) / (now - before)
     _, conjugate, factor = pool.couplings[coupling]
     replica = pool.replicas[0]
-    x, order = replica.prior_observables[conjugate], replica.prior_observables[by]
-    particles = replica.particle_observables
-    x, order = (np.concatenate([some, particles[name].ravel()]) for name, some in ((conjugate, x), (by, order)))
+    x, order = replica.observable(conjugate), replica.observable(by)
     # <X> near either peak, from all samples there: good enough to begin with.
     width = 0.25 * (found.centres[found.high] - found.centres[found.low])
     near = [float(np.nanmean(x[np.abs(order - found.centres[place]) < width])) for place in (found.low, found.high)]

@@ -8,7 +8,7 @@ import numpy as np
 
 from observables.estimator import Bins, Targets
 from observables.pool import Pool
-from observables.replica import Replica
+from observables.replica import Samples
 
 Array = np.ndarray
 
@@ -53,7 +53,7 @@ def bins_of(values: Array, edges: Array) -> Bins:
     return Bins(index, len(edges) - 1)
 
 
-def observable_or_energy(name: str, replica: Replica, energy: Array) -> Array:
+def observable_or_energy(name: str, replica: Samples, energy: Array) -> Array:
     return energy if name == "energy" else replica.observable(name)
 
 

@@ -10,7 +10,7 @@ from observables.estimator import Columns, Targets, estimate
 from observables.labels import dataset
 from observables.order import check_recorded
 from observables.pool import Pool, Source
-from observables.replica import Replica
+from observables.replica import Samples
 
 Array = np.ndarray
 
@@ -31,7 +31,7 @@ def phase_averages(
         raise ValueError(f"Phase averages have one target: {targets.dims[0]} must be a single number.")
     names = ["energy", *pool.observables]
 
-    def moments(replica: Replica, energy: Array) -> Columns:
+    def moments(replica: Samples, energy: Array) -> Columns:
         """1 and O within each phase, both phases in turn."""
         ordered = replica.observable(by) >= cut
         values = [np.ones(len(energy)), energy, *(replica.observable(name) for name in pool.observables)]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from observables.replica import Couplings, Replica, replicas_of
+from observables.replica import Couplings, Replica, Samples, replicas_of
 from observables.wham import with_self_consistent_volumes
 from quenchphys.ladder import Ladder
 
@@ -35,7 +35,7 @@ class Pool:
 
     ladders: Sequence[Ladder]
     volumes: str
-    blocks: list[list[Replica]] = field(init=False)
+    blocks: Sequence[Sequence[Any]] = field(init=False)  # Replica, or other Samples
     log_base: list[list[Array]] = field(init=False)
 
     def __init__(self, ladders: Ladder | Sequence[Ladder], volumes: str = "self-consistent"):
@@ -56,12 +56,22 @@ class Pool:
         object.__setattr__(self, "blocks", _deal(replicas))
         object.__setattr__(self, "log_base", [_base_weights(block) for block in self.blocks])
 
+    @classmethod
+    def of_samples(
+        cls, ladders: Sequence[Ladder], blocks: Sequence[Sequence[Samples]], log_base: list[list[Array]], volumes: str
+    ) -> Pool:
+        """Samples with these base weights, which the ladders of their problem may stand for."""
+        pool = object.__new__(cls)
+        for name, value in (("ladders", ladders), ("volumes", volumes), ("blocks", blocks), ("log_base", log_base)):
+            object.__setattr__(pool, name, value)
+        return pool
+
     @staticmethod
     def of(source: Ladder | Sequence[Ladder] | Pool) -> Pool:
         return source if isinstance(source, Pool) else Pool(source)
 
     @property
-    def replicas(self) -> list[Replica]:
+    def replicas(self) -> list[Any]:
         return [replica for block in self.blocks for replica in block]
 
     @property
@@ -108,7 +118,7 @@ def _deal(replicas: list[Replica]) -> list[list[Replica]]:
     return [[replica for kind in kinds.values() for replica in kind[b::count]] for b in range(count)]
 
 
-def _base_weights(block: list[Replica]) -> list[Array]:
+def _base_weights(block: Sequence[Replica]) -> list[Array]:
     """log(n_k w_kj) - log D of every sample of every replica, with D summed over the replicas of the block."""
     weights = []
     for replica in block:

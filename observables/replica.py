@@ -34,8 +34,40 @@ class Grid(NamedTuple):
         return np.searchsorted(self.edges, energy, side="right").astype(np.int32)
 
 
+class Samples:
+    """One flat axis of samples that the estimator can ask."""
+
+    couplings: Couplings
+
+    @property
+    def energy(self) -> Array:
+        """U of every sample."""
+        raise NotImplementedError
+
+    def observable(self, name: str) -> Array:
+        """An observable, or "energy", of every sample."""
+        raise NotImplementedError
+
+    @property
+    def bottom(self) -> float:
+        """The energy below which hardly anything was sampled."""
+        raise NotImplementedError
+
+    def energy_at(self, couplings: Mapping[str, float]) -> Array:
+        """U' = U + sum (new - old) * factor * observable, of every sample."""
+        energy = self.energy.astype(float)
+        for name, new in couplings.items():
+            old, observable, factor = self.couplings[name]
+            if new != old:
+                energy += (new - old) * factor * self.observable(observable).astype(float)
+        return energy
+
+
+BOTTOM_FRACTION = 0.02  # of the last level's particles
+
+
 @dataclass(frozen=True, eq=False)
-class Replica:
+class Replica(Samples):
     """One independent run: K levels of N particles, and M prior draws."""
 
     level: Array  # (K,) E_k or beta_k
@@ -106,14 +138,13 @@ class Replica:
             return self.energy
         return np.concatenate([self.prior_observables[name], self.particle_observables[name].ravel()])
 
-    def energy_at(self, couplings: Mapping[str, float]) -> Array:
-        """U' = U + sum (new - old) * factor * observable, of every sample."""
-        energy = self.energy.astype(float)
-        for name, new in couplings.items():
-            old, observable, factor = self.couplings[name]
-            if new != old:
-                energy += (new - old) * factor * self.observable(observable).astype(float)
-        return energy
+    @cached_property
+    def bottom(self) -> float:
+        """The energy below which the last level has only BOTTOM_FRACTION of its weight: the ladder's lower end."""
+        energy, log_weight = self.particle_energy[-1], self.log_weight[-1]
+        order = np.argsort(energy)
+        weight = np.nan_to_num(np.exp(log_weight[order].astype(float)))
+        return float(energy[order][np.searchsorted(np.cumsum(weight), BOTTOM_FRACTION * weight.sum())])
 
 
 def replicas_of(ladder: Ladder) -> list[Replica]:

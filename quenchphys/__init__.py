@@ -20,6 +20,7 @@ from quenchphys.quenching import quench
 from quenchphys.stopping import EvidenceBelow, LevelLimit, ReachedEnergy, RemainingEvidence, WallTime
 from quenchphys.storage import load
 from quenchphys.tempering import temper
+from quenchphys.walking import multicanonical
 
 if TYPE_CHECKING:
     from quenchphys import targets
@@ -46,6 +47,7 @@ __all__ = [
     "WallTime",
     "join",
     "load",
+    "multicanonical",
     "presets",
     "quench",
     "stopping",

@@ -70,7 +70,8 @@ def evaluate(problem: Any, y: Array) -> Point:
         log_prior_grad = -basis.precision * y
         log_prior = 0.5 * jnp.sum(log_prior_grad * y, axis=-1)
     else:
-        log_prior, prior_gradient = jax.vmap(jax.value_and_grad(problem.log_prior))(x)
+        both = getattr(problem, "log_prior_and_grad", None) or jax.vmap(jax.value_and_grad(problem.log_prior))
+        log_prior, prior_gradient = both(x)
         log_prior, log_prior_grad = log_prior.reshape(lead), positions(problem, prior_gradient).reshape(y.shape)
     return Point(y, energy.reshape(lead), positions(problem, gradient).reshape(y.shape), log_prior, log_prior_grad)
 

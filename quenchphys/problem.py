@@ -45,6 +45,8 @@ class Problem(Protocol):
     Optional attributes, read where they exist:
 
     energy_and_grad(x)   U and dU/dx of a batch (n, *shape) at once; default: `jax.value_and_grad` of `energy`
+    log_prior_and_grad(x)
+                         log pi, up to a constant, and its gradient of a batch, without the basis; default: from `log_prior`
     observe(x)           dict of scalars of one configuration, recorded for every particle; default: none
     symmetries           tuple of isometries of one configuration that keep prior and energy, such as x -> -x
     basis                a `Basis`; default: the sites themselves, with the prior through `log_prior`

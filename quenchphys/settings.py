@@ -29,12 +29,12 @@ class Settings:
     max_levels: int = 100_000
 
     def __post_init__(self) -> None:
-        _whole("particles", self.particles, 2)
-        _whole("replicas", self.replicas, 1)
-        _whole("seed", self.seed, 0)
-        _whole("draws_per_particle", self.draws_per_particle, 2)
-        _whole("configurations", self.configurations, 1)
-        _whole("max_levels", self.max_levels, 1)
+        check_whole("particles", self.particles, 2)
+        check_whole("replicas", self.replicas, 1)
+        check_whole("seed", self.seed, 0)
+        check_whole("draws_per_particle", self.draws_per_particle, 2)
+        check_whole("configurations", self.configurations, 1)
+        check_whole("max_levels", self.max_levels, 1)
         _fraction("target_ess", self.target_ess)
         _fraction("resample_ess", self.resample_ess, including_ends=True)
         check_kernel(self.kernel)
@@ -86,7 +86,7 @@ def default_kernel(softness: float) -> Kernel:
     return MALA() if softness <= LARGEST_FOR_MALA else HMC()
 
 
-def _whole(name: str, value: Any, least: int) -> None:
+def check_whole(name: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be a whole number; {value!r} was given")
     if value < least:

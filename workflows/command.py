@@ -21,7 +21,7 @@ from quenchphys.processes import ProcessLost, first, join
 
 TRUSTED, DOUBTFUL, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 
-QUICK_PARTICLES, QUICK_REPLICAS = 200, 4
+QUICK_PARTICLES, QUICK_REPLICAS, QUICK_SWEEPS = 200, 4, 320
 EXAMPLES = """examples:
   quenchphys coexistence --L 16 --bracket 2.27 2.30 --out run.nc --plot run.png
   quenchphys fss --sizes 8 12 16 24 --bracket 2.25 2.33 --out fss.nc
@@ -93,12 +93,13 @@ def parser() -> argparse.ArgumentParser:
         "coexistence",
         _coexistence,
         "Find the coupling at which two phases weigh the same",
-        "A pilot ladder finds it within the bracket, a production ladder at that coupling measures it: the coupling by "
-        "equal weight and by equal height, the phases, the barrier between them, P(q), P(m) and P(E).",
+        "A pilot ladder finds it within the bracket, walkers between the two phases measure it: the coupling by equal "
+        "weight and by equal height, the phases, the barrier between them, P(q), P(m) and P(E).",
     )
     _lattice(point)
     _tuned(point)
     _sampling(point)
+    _walking(point)
     _output(point)
 
     scaling = command(
@@ -115,6 +116,7 @@ def parser() -> argparse.ArgumentParser:
     _model(scaling)
     _tuned(scaling)
     _sampling(scaling)
+    _walking(scaling)
     _output(scaling)
 
     curve = command(
@@ -194,6 +196,12 @@ def _sampling(into: argparse.ArgumentParser) -> None:
     many.add_argument("--process", type=int, help="which this is, from 0")
 
 
+def _walking(into: argparse.ArgumentParser) -> None:
+    into.add_argument(
+        "--sweeps", type=int, help="of walkers between two phases: the error falls with the square root (default: 1600)"
+    )
+
+
 def _output(into: argparse.ArgumentParser, needed: bool = False) -> None:
     into.add_argument("--out", type=Path, required=needed, help="netCDF file to write")
     into.add_argument("--overwrite", action="store_true", help="replace an existing file; ladders are used again")
@@ -213,12 +221,14 @@ def _coupling(text: str) -> tuple[str, float]:
 def _effort(chosen: argparse.Namespace) -> dict[str, Any]:
     """Settings that were given; the others keep the workflow's defaults."""
     quick = {"particles": QUICK_PARTICLES, "replicas": QUICK_REPLICAS} if chosen.quick else {}
-    given = {name: getattr(chosen, name) for name in ("particles", "replicas", "softness")}
+    if "sweeps" in chosen and chosen.quick:
+        quick["sweeps"] = QUICK_SWEEPS
+    given = {name: getattr(chosen, name, None) for name in ("particles", "replicas", "softness", "sweeps")}
     return quick | {name: value for name, value in given.items() if value is not None} | {"seed": chosen.seed}
 
 
 def _kept(chosen: argparse.Namespace) -> dict[str, Any]:
-    return {"out": chosen.out, "overwrite": chosen.overwrite, "progress": not chosen.silent}
+    return {"out": chosen.out, "overwrite": chosen.overwrite, "progress": False if chosen.silent else None}
 
 
 def _finish(result: Any, chosen: argparse.Namespace) -> int:
@@ -296,7 +306,7 @@ def _quench(chosen: argparse.Namespace) -> int:
     check_writable(chosen.out, overwrite=chosen.overwrite)
     settings = {"particles": 1000, "replicas": 4, "softness": None} | _effort(chosen)
     checkpoint = chosen.out.with_suffix(".checkpoint")
-    ladder = Effort(**settings).quench(problem, None, not chosen.silent, checkpoint)
+    ladder = Effort(**settings).quench(problem, None, False if chosen.silent else None, checkpoint)
     ladder.save(chosen.out, overwrite=chosen.overwrite)
     shutil.rmtree(checkpoint)
     observables.report(ladder)

@@ -7,16 +7,24 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import xarray as xr
+
 import quenchphys as qp
-from quenchphys.settings import Settings, check_softness
+from quenchphys.settings import Settings, check_softness, check_whole
 from quenchphys.stopping import StopRule
 
-# The error of a coexistence point is that of the log odds over V: a larger lattice needs fewer particles.
+# What only log Z of the first phase rests on; and a pilot is the costliest ladder of a study.
 SITES_IN_ALL = 250_000
 PARTICLES = (512, 1000)
-PILOT_SHARE = 4  # a pilot has a fourth of the particles
+PILOT_SHARE = 8  # a pilot has an eighth of the particles
 PILOT_PARTICLES = 64  # and not fewer than these
 PILOT_REPLICAS = 4  # the fewest with a jackknife
+# Walkers between two phases.  Errors come from the groups; a walker of phi^6 at L = 40 crosses about three times.
+GROUPS, WALKERS, SWEEPS = 16, 8, 1600
+PARTS = 11  # in which they walk, each kept when it is done
+BURN_IN = 0.1  # of all sweeps, the first part, which is not counted
+WALK_SEED = 50  # between those of pilots and those of another study
 
 
 @dataclass(frozen=True)
@@ -27,25 +35,29 @@ class Effort:
     replicas: int
     seed: int = 0
     softness: float | None = None
+    sweeps: int = SWEEPS
 
     def __post_init__(self) -> None:
+        check_whole("sweeps", self.sweeps, 16 * PARTS)
         Settings(particles=self.particles, replicas=self.replicas, seed=self.seed)
         if self.softness is not None:
             check_softness(self.softness)
 
     @staticmethod
-    def on(problem: Any, particles: int | None, replicas: int, seed: int, softness: float | None) -> Effort:
+    def on(
+        problem: Any, particles: int | None, replicas: int, seed: int, softness: float | None, sweeps: int = SWEEPS
+    ) -> Effort:
         """The number of particles given, or one for the size of the problem."""
         if particles is None:
             shape = getattr(problem, "shape", ())
             fewest, most = PARTICLES
             particles = min(max(fewest, SITES_IN_ALL // max(1, math.prod(shape))), most) if shape else most
-        return Effort(particles, replicas, seed, softness)
+        return Effort(particles, replicas, seed, softness, sweeps)
 
     def pilot(self, number: int) -> Effort:
         """A smaller ladder, with a seed of its own."""
         particles = min(self.particles, max(PILOT_PARTICLES, self.particles // PILOT_SHARE))
-        return Effort(particles, min(self.replicas, PILOT_REPLICAS), self.seed + 1 + number, self.softness)
+        return Effort(particles, min(self.replicas, PILOT_REPLICAS), self.seed + 1 + number, self.softness, self.sweeps)
 
     def softened(self, softness: float) -> Effort:
         """The same with this softness, unless one was given."""
@@ -53,6 +65,13 @@ class Effort:
 
     def request(self) -> dict[str, Any]:
         return asdict(self)
+
+    def walk(
+        self, problem: Any, start: np.ndarray | xr.Dataset, weight: tuple[np.ndarray, np.ndarray], part: int
+    ) -> xr.Dataset:
+        """One part of the walk, from where the part before ended."""
+        sweeps = math.ceil((BURN_IN if part == 0 else (1 - BURN_IN) / (PARTS - 1)) * self.sweeps)
+        return qp.multicanonical(problem, start, *weight, sweeps=sweeps, seed=self.seed + WALK_SEED + part)
 
     def quench(self, problem: Any, stop: StopRule | None, progress: bool | None, checkpoint: Path | None) -> qp.Ladder:
         """Run a ladder until `stop`, or until what the problem recommends."""

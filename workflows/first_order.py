@@ -1,33 +1,34 @@
-"""Where do two phases coexist?  A pilot ladder finds the coupling, a production ladder at that coupling gives the answer."""
+"""Where do two phases coexist?  A pilot ladder finds the coupling, walkers between its phases give the answer.
+
+    pilot     a ladder of few particles down to the last phase: roughly the coupling, and a weight in U with which
+    walkers   walk from phase to phase, in equilibrium: the odds of the phases, and all averages
+    anchor    a ladder of many particles down to the first phase only, where a ladder has hardly begun: log Z of that phase
+
+All three are run at one value of the coupling; the answer is found by reweighting.
+"""
 
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 import observables
 import quenchphys as qp
-from quenchphys.softening import choose, too_soft
-from workflows.effort import Effort
+from quenchphys.softening import SMALLEST, too_soft
+from workflows.effort import SWEEPS, Effort
 from workflows.family import Family, Model, check_bracket, family
 from workflows.narration import Narrator
+from workflows.phases import Ends, Phases, describe
 from workflows.study import Study
+from workflows.walkers import walk
 
 PILOTS = 6  # at most so many pilot ladders walk towards the coexistence point
 SMALLEST_STEP = 1e-3  # of the bracket, by which a pilot must bring the search forward
-LARGEST_SCATTER = 1.5  # nats of log odds between replicas, above which an average of them is not to be trusted
-
-
-class Phases(NamedTuple):
-    """The two phases of a model, told apart by one observable."""
-
-    by: str
-    cut: float
+REACH = 8.0  # nats of log odds at a pilot's coupling, beyond which walkers there would hardly see one of the phases
 
 
 def coexistence(
@@ -41,6 +42,7 @@ def coexistence(
     replicas: int = 8,
     seed: int = 0,
     softness: float | None = None,
+    sweeps: int = SWEEPS,
     out: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     progress: bool | None = None,
@@ -59,9 +61,11 @@ def coexistence(
     coupling
         The coupling to be found; `couplings` fixes others, such as lam=-1.
     particles, replicas, seed, softness
-        Of the production ladder, as in `quenchphys.quench`; pilots have a fourth of the particles.  Default: fewer
-        particles on larger lattices, from 1000 down to 512, because the same error of the odds is a smaller one of the
-        coupling there; the softness that the pilot shows to be safe.
+        Of the ladder that measures log Z of the first phase, as in `quenchphys.quench`; pilots have an eighth of the
+        particles.  Default: fewer particles on larger lattices, from 1000 down to 512; the softness the model recommends,
+        or a smaller one where a pilot finds it too large.
+    sweeps
+        Of the walkers: the error of the coupling falls with its square root.
     out
         File for the result; ladders go into a folder beside it, and a repeated call takes them up.
     overwrite
@@ -72,9 +76,11 @@ def coexistence(
     Returns
     -------
     Dataset
-        <coupling> and <coupling>_equal_height with errors; ordered_share at the coupling of the production ladder
-        (<coupling>_run); averages of every observable over the dimension `phase`; barrier and interface_tension in P(q),
-        latent_heat; p_q, p_m and log_p_energy.  The attribute `trusted` is 1 or 0, and `why` says why.
+        <coupling> and <coupling>_equal_height with errors; ordered_share at the coupling of ladders and walkers
+        (<coupling>_run);
+        crossings of the walkers from phase to phase; <coupling>_pilot, what the pilot found by itself;
+        averages of every observable over the dimension `phase`; barrier and interface_tension in P(q), latent_heat;
+        p_q, p_m and log_p_energy.  The attribute `trusted` is 1 or 0, and `why` says why.
     """
     if bracket is None:
         raise ValueError(f"bracket is missing: two values of {coupling} with the coexistence point between them.")
@@ -83,7 +89,7 @@ def coexistence(
     for value in ends:
         line.at(value)  # a value the model does not allow is found here
     phases_of(line, 0.5 * sum(ends))
-    effort = Effort.on(line.at(ends[0]), particles, replicas, seed, softness)
+    effort = Effort.on(line.at(ends[0]), particles, replicas, seed, softness, sweeps)
     study = Study(out, request_of(line, effort), Narrator(progress), overwrite=overwrite)
     return search(line, ends, effort, study)
 
@@ -96,10 +102,10 @@ def request_of(line: Family, effort: Effort) -> dict[str, Any]:
 def search(
     line: Family, bracket: tuple[float, float], effort: Effort, study: Study, start: float | None = None
 ) -> xr.Dataset:
-    """Pilots from `start` (the middle of the bracket), production, answer; writes them where the study says."""
+    """Pilots from `start` (the middle of the bracket), walkers, answer; writes them where the study says."""
     seeker = Search(line, study, effort)
     root, pilot = seeker.root(bracket, 0.5 * sum(bracket) if start is None else start)
-    return study.finish(seeker.production(root, seeker.softness(root, pilot)))
+    return study.finish(seeker.production(root, seeker.safe(root, pilot)))
 
 
 def phases_of(line: Family, value: float) -> Phases:
@@ -164,24 +170,35 @@ class Search:
             f"{max(bracket) if side == 'above' else min(bracket):g}: at {at:g} the ordered share is {share:.3g}."
         )
 
-    def softness(self, root: float, pilot: qp.Ladder) -> float:
-        """The softness given, or the one that the pilot, and if need be others at the root, show to be safe."""
-        if self.effort.softness is not None:
-            return self.effort.softness
+    def safe(self, root: float, pilot: qp.Ladder) -> qp.Ladder:
+        """The pilot, or one nearer to the root or with harder levels where it has to be."""
+        coupling, number = self.line.coupling, PILOTS
+        phases = phases_of(self.line, root)
+        if abs(float(observables.phase_weights(pilot, *phases)["log_odds"])) > REACH:
+            pilot = self._ladder("pilot", root, self.effort.pilot(number))
+        while self.effort.softness is None and pilot.softness > SMALLEST and too_soft(pilot):
+            number += 1
+            softness = max(SMALLEST, pilot.softness / 4)
+            self.study.narrator.say(f"pilot: softness {pilot.softness:.3g} is too large")
+            at = pilot.couplings[coupling][0]
+            pilot = self._ladder("pilot", at, self.effort.pilot(number).softened(softness))
+        return pilot
 
-        def run(softness: float, number: int) -> qp.Ladder:
-            if number == 0:
-                return pilot
-            return self._ladder("pilot", root, self.effort.pilot(PILOTS + number).softened(softness))
-
-        found = choose(run, pilot.softness)
-        self.study.narrator.say(f"pilot: softness {found:.3g}")
-        return found
-
-    def production(self, root: float, softness: float) -> xr.Dataset:
-        """A ladder at the root, and everything it says about the two phases."""
-        ladder = self._ladder("production", root, self.effort.softened(softness))
-        return describe(ladder, self.line.coupling, phases_of(self.line, root))
+    def production(self, root: float, pilot: qp.Ladder) -> xr.Dataset:
+        """Walkers and the anchor at the coupling of the pilot, and everything they say about the two phases."""
+        coupling = self.line.coupling
+        at = pilot.couplings[coupling][0]
+        phases = phases_of(self.line, root)
+        pool = observables.Pool(pilot)
+        ends = Ends.of(pool, phases, {coupling: root})
+        # In a level of ceiling E particles have energies of about E - nu/beta.
+        rule = qp.ReachedEnergy(ends.anchor + pilot.softness)
+        words = f"anchor: {self.line.name} at {coupling} = {at:.6g}"
+        anchor = self.study.ladder(
+            f"anchor_{at:.9g}", self.line.at(at), self.effort.softened(pilot.softness), words, rule
+        )
+        walks = walk(self.study, self.effort, self.line.at(at), f"{at:.9g}", pilot, pool, ends, phases)
+        return describe(pool, anchor, walks, ends, coupling, phases)
 
     def _ladder(self, name: str, at: float, effort: Effort) -> qp.Ladder:
         where = f"{self.line.name} at {self.line.coupling} = {at:.6g}"
@@ -203,88 +220,6 @@ class Search:
             f"The bracket does not contain the coexistence point: the ordered share is {said[0]} and {said[1]}, so "
             f"{coupling} lies {side} {end:g} (near {root:.5g})."
         )
-
-
-def describe(ladder: qp.Ladder, coupling: str, phases: Phases) -> xr.Dataset:
-    """The coexistence point of a ladder, and both phases at it."""
-    pool = observables.Pool(ladder)
-    by, cut = phases
-    run = ladder.couplings[coupling][0]
-    weight = observables.equal_weight(pool, coupling, by=by, cut=cut)
-    point = float(weight[coupling])
-    here: dict[str, Any] = {coupling: point}
-    within = observables.phase_averages(pool, by=by, cut=cut, **here)
-    result = within.drop_vars(["beta", coupling], errors="ignore")
-    result[coupling], result[f"{coupling}_err"] = weight[coupling], weight[f"{coupling}_err"]
-    result[f"{coupling}_replica"] = weight[f"{coupling}_block"].rename(block="replica")
-    result["log_odds_slope"], result["log_odds_slope_err"] = weight["log_odds_slope"], weight["log_odds_slope_err"]
-    at_run = observables.phase_weights(pool, by=by, cut=cut)
-    result[f"{coupling}_run"] = xr.Variable((), run, {"long_name": f"{coupling} of the production ladder"})
-    for name in ("ordered_share", "ordered_share_err"):
-        result[name] = at_run[name].drop_vars("beta")
-        result[name].attrs["long_name"] += f" at {coupling}_run"
-    _add_heights(result, pool, ladder, coupling, phases, point)
-    _add_distributions(result, pool, by, here)
-    energy, energy_err = within["energy"].values, within["energy_err"].values
-    words = {"long_name": "latent heat <U>_disordered - <U>_ordered", "units": "nats"}
-    result["latent_heat"] = xr.Variable((), energy[0] - energy[1], words)
-    result["latent_heat_err"] = xr.Variable((), float(np.hypot(*energy_err)), {"long_name": "standard error"})
-    why = doubts(ladder, result, coupling)
-    if why:
-        warnings.warn("The coexistence point is not to be trusted: " + " ".join(why), stacklevel=4)
-    return result.assign_attrs(workflow="coexistence", coupling=coupling, trusted=int(not why), why=" ".join(why))
-
-
-def _add_heights(
-    result: xr.Dataset, pool: observables.Pool, ladder: qp.Ladder, coupling: str, phases: Phases, point: float
-) -> None:
-    """Equal height and the barrier; NaN where the distribution has no two peaks."""
-    names = {coupling: f"{coupling}_equal_height", "barrier": "barrier"}
-    try:
-        height = observables.equal_height(pool, coupling, by=phases.by, cut=phases.cut, start=point)
-    except ValueError:
-        height = xr.Dataset({name + end: xr.Variable((), np.nan) for name in names for end in ("", "_err")})
-    for name, label in names.items():
-        result[label], result[f"{label}_err"] = height[name].variable, height[f"{name}_err"].variable
-    shape = ladder.configurations["field"].shape[2:]
-    if len(shape) > 1:
-        # Two flat walls cross the lattice where it is narrowest.
-        area = 2 * np.prod(shape) / max(shape)
-        words = {"long_name": "interface tension, barrier / (2 x area of a wall)", "units": "nats per site of wall"}
-        result["interface_tension"] = xr.Variable((), float(result["barrier"]) / area, words)
-        result["interface_tension_err"] = xr.Variable((), float(result["barrier_err"]) / area)
-
-
-def _add_distributions(result: xr.Dataset, pool: observables.Pool, by: str, here: dict[str, Any]) -> None:
-    """P of the order parameter, of the magnetisation where it is recorded, and of the energy, at coexistence."""
-    for name in dict.fromkeys([by, *(["m"] if "m" in pool.observables else [])]):
-        found = observables.distribution(pool, of=name, **here)
-        axis = f"{name}_axis"
-        for part, label in (("p", f"p_{name}"), ("p_err", f"p_{name}_err")):
-            result[label] = ((axis,), found[part].values, {"long_name": f"probability density of {name}"})
-        result[axis] = ((axis,), found[name].values, {"long_name": name})
-    found = observables.energy_distribution(pool, **here)
-    for part, label in (("log_p", "log_p_energy"), ("log_p_err", "log_p_energy_err")):
-        result[label] = (("energy_axis",), found[part].values, {"long_name": "log probability density of the energy"})
-    result["energy_axis"] = (("energy_axis",), found["energy"].values, {"long_name": "energy", "units": "nats"})
-
-
-def doubts(ladder: qp.Ladder, result: xr.Dataset, coupling: str) -> list[str]:
-    """Why the answer might be wrong: each a sentence; none if both phases were sampled by every replica."""
-    said = []
-    if not ladder.outcome.trusted:
-        said.append(f"The production ladder ended with '{ladder.outcome.value}'.")
-    if soft := too_soft(ladder):
-        said.append(soft + ".")
-    log_odds = float(result["log_odds_slope"]) * (float(result[coupling]) - result[f"{coupling}_replica"].values)
-    if not np.isfinite(log_odds).all():
-        said.append("A replica sampled one phase only.")
-    elif len(log_odds) > 1 and log_odds.std(ddof=1) > LARGEST_SCATTER:
-        said.append(
-            f"The log odds of the phases scatter by {log_odds.std(ddof=1):.1f} nats between replicas (at most "
-            f"{LARGEST_SCATTER:g} can be averaged); more particles are needed."
-        )
-    return said
 
 
 def _share(pool: observables.Pool, phases: Phases, **couplings: float) -> float:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from workflows.effort import Effort
+from workflows.effort import SWEEPS, Effort
 from workflows.family import Family, Model, check_bracket, family
 from workflows.first_order import phases_of, request_of, search
 from workflows.fits import BELIEVED, add_fit, largest_sizes, widened
@@ -44,6 +44,7 @@ def finite_size_scaling(
     replicas: int = 8,
     seed: int = 0,
     softness: float | None = None,
+    sweeps: int = SWEEPS,
     out: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     progress: bool | None = None,
@@ -72,10 +73,10 @@ def finite_size_scaling(
         raise ValueError(f"order must be 'first' or 'second'; got {order!r}.")
     if kind == "second" and particles is None:
         particles = SECOND_ORDER_PARTICLES
-    efforts = {L: Effort.on(line.at(ends[0]), particles, replicas, seed, softness) for L, line in lines.items()}
+    efforts = {L: Effort.on(line.at(ends[0]), particles, replicas, seed, softness, sweeps) for L, line in lines.items()}
     fixed = {k: v for k, v in lines[lengths[0]].request().items() if k != "fixed"} | {"couplings": dict(couplings)}
     request = {"workflow": "finite_size_scaling", "order": kind, **fixed}
-    request |= {"particles": particles, "replicas": replicas, "seed": seed, "softness": softness}
+    request |= {"particles": particles, "replicas": replicas, "seed": seed, "softness": softness, "sweeps": sweeps}
     study = Study(out, request, Narrator(progress), overwrite=overwrite)
     if kind == "second":
         return study.finish(critical_point(lines, ends, efforts, study))
@@ -157,7 +158,7 @@ def multiplicity_term(point: xr.Dataset) -> xr.DataArray:
 def _scalars(point: xr.Dataset) -> xr.Dataset:
     """What a size has in common with others: everything that is not a curve."""
     curves = [
-        name for name in point.variables if any(str(d).endswith("_axis") or d == "replica" for d in point[name].dims)
+        name for name in point.variables if any(str(d).endswith("_axis") or d == "group" for d in point[name].dims)
     ]
     return point.drop_vars(curves)
 

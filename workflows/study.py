@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ import xarray as xr
 
 import quenchphys as qp
 from quenchphys.checkpointing import difference
-from quenchphys.interruption import Interrupted
-from quenchphys.processes import agreed, first
+from quenchphys.interruption import Interrupted, interruptible
+from quenchphys.processes import agreed, any_of, first
 from quenchphys.storage import ENGINE, check_readable, check_writable, write_netcdf, write_whole
 from workflows.effort import Effort
 from workflows.narration import Narrator
@@ -88,6 +88,22 @@ class Study:
             shutil.rmtree(checkpoint)
         return ladder
 
+    def dataset(self, name: str, words: str, make: Callable[[], xr.Dataset]) -> xr.Dataset:
+        """Part of the work, of this name: from disk if it is there, else made, and then kept."""
+        file = None if self.path is None else self.folder / f"{name}.nc"
+        if file is not None and agreed(file.exists()):
+            self.narrator.say(f"{words}: taken from {file}")
+            return read_netcdf(file)
+        if file is None:
+            return make()
+        with interruptible() as asked:
+            found = make()
+            if first():
+                write_netcdf(found, file)
+            if any_of(bool(asked)):
+                raise Interrupted(f"Interrupted; the same command goes on from what is in {self.folder}.")
+        return found
+
     def finish(self, result: xr.Dataset) -> xr.Dataset:
         """Label the result with its request, and write it."""
         result = result.assign_attrs(request=json.dumps(self._request), quenchphys_version=qp.__version__)
@@ -122,13 +138,17 @@ def finished(out: Path, request: Request) -> xr.Dataset | None:
 
 def load_result(path: str | os.PathLike[str]) -> xr.Dataset:
     """Read what a workflow wrote."""
+    result = read_netcdf(path)
+    if "request" not in result.attrs or "workflow" not in result.attrs:
+        raise ValueError(f"{path} does not hold the result of a workflow: it does not say what was asked for.")
+    return result
+
+
+def read_netcdf(path: str | os.PathLike[str]) -> xr.Dataset:
     path = check_readable(path, "result")
     try:
-        result = xr.load_dataset(path, engine=ENGINE)
+        return xr.load_dataset(path, engine=ENGINE)
     except PermissionError:
         raise
     except Exception as cause:  # the reader's own exceptions are many, and say nothing about results
         raise ValueError(f"{path} is not a readable netCDF-4 file, so it holds no result.") from cause
-    if "request" not in result.attrs or "workflow" not in result.attrs:
-        raise ValueError(f"{path} does not hold the result of a workflow: it does not say what was asked for.")
-    return result

@@ -1,4 +1,4 @@
-"""A coexistence point from pilots and production: right, kept, taken up again, refused where it must be."""
+"""A coexistence point from pilots and walkers: right, kept, taken up again, refused where it must be."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import threading
 
 import numpy as np
 import pytest
+import xarray as xr
 from mean_field_model import CUT, averages, coexistence_mu2, one_site
 
+import quenchphys as qp
 import workflows
-from workflows.effort import Effort
+from workflows.effort import PARTS, Effort
+from workflows.phases import doubts
 
 L, BRACKET = 4, (0.5, 1.5)
-SMALL = {"model": one_site, "particles": 64, "replicas": 4, "progress": False}
+SMALL = {"model": one_site, "particles": 64, "replicas": 4, "sweeps": 320, "progress": False}
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +26,20 @@ def kept(tmp_path_factory):
     return out, workflows.coexistence(L, BRACKET, out=out, **SMALL)
 
 
-def test_the_coupling_of_equal_weight_is_that_of_quadrature():
-    roots = [workflows.coexistence(L, BRACKET, **SMALL | {"seed": seed}) for seed in range(100, 800, 100)]
-    z = [(float(found.mu2) - coexistence_mu2(L)) / float(found.mu2_err) for found in roots]
-    # Errors from four replicas follow Student's t with three degrees of freedom, of variance 3.
-    assert abs(np.mean(z)) < 3 * np.sqrt(3 / len(z))
-    assert np.mean([abs(float(found.mu2) - coexistence_mu2(L)) for found in roots]) < 0.02
+def test_the_coupling_of_equal_weight_and_log_z_are_those_of_quadrature():
+    points = [workflows.coexistence(L, BRACKET, **SMALL | {"seed": seed}) for seed in range(100, 900, 100)]
+    z = []
+    for found in points:
+        problem = one_site(L, float(found.mu2))
+        share, log_z = averages(problem, lambda x: (x**2 >= CUT).astype(float))
+        exact = [coexistence_mu2(L), log_z + np.log(1 - share), log_z + np.log(share)]
+        measured = [float(found.mu2), *found.log_z.values]
+        error = [float(found.mu2_err), *found.log_z_err.values]
+        z.append((np.array(measured) - exact) / error)
+    # Errors from 16 groups of walkers, and 4 replicas of the anchor, in whose tail they are wide.
+    assert (np.abs(np.mean(z, axis=0)) < 4 / np.sqrt(len(z))).all()
+    assert (np.std(z, axis=0) < 2.5).all()
+    assert np.mean([abs(float(found.mu2) - coexistence_mu2(L)) for found in points]) < 0.005
 
 
 def test_both_phases_are_described(kept):
@@ -112,8 +123,9 @@ def test_wrong_requests_are_refused_before_sampling(wrong, says, monkeypatch, tm
 
 
 def test_an_interrupted_study_keeps_what_it_has_and_goes_on(tmp_path, monkeypatch, ctrl_c):
+    """Ctrl-C in the pilot, then in the second part of the walk."""
     out, settings = tmp_path / "run.nc", SMALL | {"model": "phi6"}  # a ladder of more than one block of levels
-    quench, begun = Effort.quench, []
+    quench, walk, begun, walked = Effort.quench, Effort.walk, [], []
 
     class Impatient:
         """A meter that presses Ctrl-C after the first block of levels."""
@@ -125,18 +137,28 @@ def test_an_interrupted_study_keeps_what_it_has_and_goes_on(tmp_path, monkeypatc
         def close(self):
             pass
 
-    def interrupted_in_production(self, problem, stop, progress, checkpoint):
+    def interrupted_ladder(self, problem, stop, progress, checkpoint):
         begun.append(checkpoint.name)
-        return quench(self, problem, stop, Impatient() if len(begun) == 2 else progress, checkpoint)
+        return quench(self, problem, stop, Impatient() if len(begun) == 1 else progress, checkpoint)
 
-    monkeypatch.setattr(Effort, "quench", interrupted_in_production)
+    def interrupted_walk(self, problem, start, weight, part):
+        walked.append(part)
+        if walked == [0, 1]:
+            os.kill(os.getpid(), signal.SIGINT)
+        return walk(self, problem, start, weight, part)
+
+    monkeypatch.setattr(Effort, "quench", interrupted_ladder)
+    monkeypatch.setattr(Effort, "walk", interrupted_walk)
+    with pytest.raises(workflows.Interrupted, match="the same command goes on"):
+        workflows.coexistence(4, (2.2, 2.5), out=out, **settings)
+    assert sorted(file.suffix for file in (tmp_path / "run.ladders").iterdir()) == [".checkpoint", ".json"]
     with pytest.raises(workflows.Interrupted, match="the same command goes on"):
         workflows.coexistence(4, (2.2, 2.5), out=out, **settings)
     assert not out.exists()
-    assert sorted(file.suffix for file in (tmp_path / "run.ladders").iterdir()) == [".checkpoint", ".json", ".nc"]
     found = workflows.coexistence(4, (2.2, 2.5), out=out, **settings)
-    assert len(begun) == 3  # the pilot was not run again, the production ladder went on
-    assert begun[1] == begun[2]
+    assert begun[0] == begun[1]  # the pilot went on
+    assert len(begun) == 3  # and the anchor was run once
+    assert walked == list(range(PARTS))  # no part was walked twice
     monkeypatch.setattr(Effort, "quench", quench)
     assert float(found.mu2) == float(workflows.coexistence(4, (2.2, 2.5), **settings).mu2)
     assert not list((tmp_path / "run.ladders").glob("*.checkpoint"))
@@ -152,9 +174,7 @@ def test_outside_the_main_thread_no_signal_is_caught():
 
 
 def test_a_ladder_that_missed_a_phase_is_not_trusted(monkeypatch):
-    """A production ladder cut short must not look like an answer."""
-    import quenchphys as qp
-
+    """A pilot cut short must not look like an answer."""
     quench = Effort.quench
 
     def shallow(self, problem, stop, progress, checkpoint):
@@ -163,6 +183,33 @@ def test_a_ladder_that_missed_a_phase_is_not_trusted(monkeypatch):
     monkeypatch.setattr(Effort, "quench", shallow)
     with pytest.raises(RuntimeError, match="ended with"):
         workflows.coexistence(L, BRACKET, **SMALL)
+
+
+def test_walkers_that_do_not_cross_give_no_answer(monkeypatch):
+    """Steps too small to get anywhere."""
+    still = qp.multicanonical
+
+    def frozen(*arguments, **named):
+        return still(*arguments, **named | {"kernel": qp.HMC(leapfrogs=1, step_size=1e-4)})
+
+    monkeypatch.setattr(qp, "multicanonical", frozen)
+    with pytest.raises(RuntimeError, match="never crossed from one phase to the other"):
+        workflows.coexistence(L, BRACKET, **SMALL)
+
+
+def test_what_makes_a_point_doubtful_is_said(kept):
+    out, found = kept
+    pilot, anchor = (qp.load(next((out.parent / "run.ladders").glob(f"{name}*.nc"))) for name in ("pilot", "anchor"))
+
+    def said(undefined=0.0, **changed):
+        return doubts(pilot, anchor, [xr.Dataset(attrs={"undefined": undefined})], found.assign(changed), "mu2")
+
+    assert said() == []
+    assert "from phase to phase only 16 times" in said(crossings=0 * found.crossings + 1)[0]
+    assert "saw one phase only" in said(mu2_group=found.mu2_group.where(np.arange(16) > 0))[0]
+    assert "scatter by" in said(mu2_group=found.mu2 + 10 * (found.mu2_group - found.mu2) / found.mu2_group.std())[0]
+    assert "missed a part of a phase" in said(mu2_pilot=found.mu2 + 2.0, mu2_pilot_err=found.mu2_err)[0]
+    assert "undefined (NaN)" in said(undefined=0.1)[0]
 
 
 def _never(*arguments, **named):

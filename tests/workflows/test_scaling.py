@@ -10,7 +10,7 @@ import workflows
 from workflows.effort import Effort
 from workflows.fits import largest_sizes, least_squares, power_law, widened, with_correction
 
-SMALL = {"model": one_site, "particles": 64, "replicas": 4, "progress": False}
+SMALL = {"model": one_site, "particles": 64, "replicas": 4, "sweeps": 320, "progress": False}
 
 
 def test_least_squares_gives_the_textbook_mean_and_chi_squared():

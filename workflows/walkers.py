@@ -1,0 +1,43 @@
+"""Walkers between two phases: from the configurations of a pilot ladder, with the weight it found, part after part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import xarray as xr
+
+import observables
+import quenchphys as qp
+from observables.walks import crossings, spread_starts
+from workflows.effort import GROUPS, PARTS, WALKERS, Effort
+from workflows.phases import Ends, Phases
+from workflows.study import Study
+
+
+def walk(
+    study: Study,
+    effort: Effort,
+    problem: Any,
+    name: str,
+    pilot: qp.Ladder,
+    pool: observables.Pool,
+    ends: Ends,
+    phases: Phases,
+) -> list[xr.Dataset]:
+    """What they saw, in all parts but the first, in which they forget where they came from."""
+    start: Any = spread_starts(pilot, ends.low, ends.high, GROUPS, WALKERS, effort.seed)
+    weight = observables.flat_weight(pool, ends.low, ends.high)
+    walks: list[xr.Dataset] = []
+    for part in range(PARTS):
+        words = f"walkers: part {part + 1} of {PARTS}"
+
+        def go(start: Any = start, part: int = part) -> xr.Dataset:
+            return effort.walk(problem, start, weight, part)
+
+        done = study.dataset(f"walk{part}_{name}", words, go)
+        start = done
+        if part > 0:
+            walks.append(done)
+            count = int(crossings(walks, phases.by, ends.inner).sum())
+            study.narrator.say(f"{words}, {GROUPS} x {WALKERS}: {count} crossings from phase to phase so far")
+    return walks
