@@ -49,11 +49,13 @@ def main() -> None:
     parser.add_argument("--method", choices=("quench", "temper"), default="quench")
     parser.add_argument("--softness", choices=("paper", "auto"), default="paper", help="auto: with the default kernel")
     parser.add_argument("--particles", type=int, default=1000)
+    parser.add_argument("--checkpoint", help="folder to keep the state in, to go on from after an interruption")
     parser.add_argument("--volumes", action="store_true", help="also compare log G at every level")
     chosen = parser.parse_args()
     target = getattr(qp.targets, chosen.target)(chosen.dim)
     begin = time.time()
     common = {"replicas": chosen.replicas, "seed": chosen.seed, "particles": chosen.particles}
+    common |= {"checkpoint": chosen.checkpoint}
     if chosen.method == "quench" and chosen.softness == "auto":
         ladder = qp.quench(target, softness="auto", **common)
     elif chosen.method == "quench":

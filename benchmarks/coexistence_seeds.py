@@ -1,7 +1,7 @@
 """Is the error bar of a coexistence point honest?  The same point from several seeds, against a reference.
 
     python benchmarks/coexistence_seeds.py 8 --seeds 8
-    python benchmarks/coexistence_seeds.py 40 --seeds 4         about an hour on two cores
+    python benchmarks/coexistence_seeds.py 40 --seeds 4         about half an hour on two cores
 
 References are multicanonical HMC in q with exact reweighting (`multicanonical.py`): 2.2948(2) at L = 8, 2.28658(6) at
 L = 16, 2.2846(2) at L = 24 and 2.28393(4) at L = 40.
@@ -40,8 +40,8 @@ def main() -> None:
         print(
             f"L = {chosen.L}, seed {seed:4d}: mu2 = {row['mu2']:.5f} +- {row['mu2_err']:.5f} (z {z[-1]:+.2f}), log Z of the "
             f"disordered phase {row['log_z'][0]:.3f} +- {row['log_z_err'][0]:.3f}, barrier {row['barrier']:.2f}, trusted "
-            f"{row['trusted']}, {row['site_gradients']:.3g} site-gradients, {row['seconds']:.0f} s, "
-            f"{row['cpu_seconds']:.0f} s of processor",
+            f"{row['trusted']}, {row['crossings']} crossings, {row['site_gradients']:.3g} site-gradients, "
+            f"{row['seconds']:.0f} s, {row['cpu_seconds']:.0f} s of processor",
             flush=True,
         )
         out.write_text(json.dumps(rows, indent=1))

@@ -1,11 +1,11 @@
 """How does the cost of a coexistence point grow with the lattice?
 
     python benchmarks/growth.py --sizes 8 16 24 40          about 20 minutes on two cores
-    python benchmarks/growth.py --sizes 64 --replicas 4     about an hour more; the table has all sizes measured so far
+    python benchmarks/growth.py --sizes 64                  half an hour more; the table has all sizes measured so far
 
-Each size is one call of `workflows.coexistence` with default settings, pilots and compilation included.  Rows are kept in
-out/growth.json, and exponents in V = L^2 are fitted to all of them: of the site-gradients and the processor time as
-they were spent, and of the site-gradients it would take to know the log odds of the phases to 0.1.
+Each size is one call of `workflows.coexistence` with default settings, compilation included: pilot, anchor and walkers.
+Rows are kept in out/growth.json, and exponents in V = L^2 are fitted to all of them: of the site-gradients and the
+processor time as they were spent, and of the site-gradients it would take to know the log odds of the phases to 0.1.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
 import quenchphys as qp
 import workflows
@@ -38,9 +39,11 @@ def measure(L: int, seed: int = 0, progress: bool | None = None, **settings: Any
             L=L, bracket=BRACKET.get(L, USUAL_BRACKET), seed=seed, out=out, progress=progress, **settings
         )
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        ladders = {path.name: qp.load(path) for path in sorted(Path(place).glob("*/*.nc"))}
-        sampled = sum(ladder.attrs["gradients"] * ladder.attrs["dimension"] for ladder in ladders.values())
-        last = next(ladder for name, ladder in ladders.items() if name.startswith("production"))
+        spent: dict[str, float] = {}  # gradients
+        for path in sorted(Path(place).glob("*/*.nc")):
+            kind = path.name.split("_")[0].rstrip("0123456789")
+            spent[kind] = spent.get(kind, 0.0) + xr.open_dataset(path, engine="h5netcdf").attrs["gradients"]
+        pilot = qp.load(sorted(Path(place).glob("*/pilot*.nc"))[-1])
         return {
             "L": L,
             "seed": seed,
@@ -52,11 +55,11 @@ def measure(L: int, seed: int = 0, progress: bool | None = None, **settings: Any
             "log_z_err": [float(v) for v in found.log_z_err],
             "barrier": float(found.barrier),
             "trusted": bool(found.trusted),
-            "softness": last.softness,
-            "levels": int(last.levels.level_count.max()),
-            "production_seconds": last.attrs["wall_time"],
-            "production_site_gradients": last.attrs["gradients"] * last.attrs["dimension"],
-            "site_gradients": sampled,
+            "softness": pilot.softness,
+            "levels": int(pilot.levels.level_count.max()),
+            "crossings": int(found.crossings.sum()),
+            "site_gradients": L**2 * sum(spent.values()),
+            "share": {kind: number / sum(spent.values()) for kind, number in spent.items()},
             "seconds": wall,
             "cpu_seconds": cpu,
         }
@@ -80,11 +83,12 @@ def _cost(row: dict[str, Any], name: str) -> float:
 
 
 def table(rows: list[dict[str, Any]]) -> None:
-    print("   L  softness  levels   site-gradients  wall s   cpu s   error of log odds   mu2*")
+    print("   L  softness  levels  crossings   site-gradients  wall s   cpu s   error of log odds   mu2*")
     for row in rows:
         print(
-            f"{row['L']:4d} {row['softness']:9.3g} {row['levels']:7d} {row['site_gradients']:16.3g} {row['seconds']:7.0f} "
-            f"{row['cpu_seconds']:7.0f} {row['log_odds_err']:19.3f}   {row['mu2']:.5f} +- {row['mu2_err']:.5f}"
+            f"{row['L']:4d} {row['softness']:9.3g} {row['levels']:7d} {row['crossings']:10d} {row['site_gradients']:16.3g} "
+            f"{row['seconds']:7.0f} {row['cpu_seconds']:7.0f} {row['log_odds_err']:19.3f}   {row['mu2']:.5f} +- "
+            f"{row['mu2_err']:.5f}"
         )
     if len({row["L"] for row in rows}) > 2:
         for name, (power, error) in exponents(rows).items():

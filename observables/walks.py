@@ -79,7 +79,9 @@ def log_z_above(source: Source, energy: float) -> tuple[float, float]:
 def anchored(pool: Pool, log_z: float, energy: float) -> Pool:
     """Walkers whose weights above this energy sum up to exp(log_z)."""
     shift = log_z - log_z_above(pool, energy)[0]
-    return Pool.of_samples(pool.ladders, pool.blocks, [[b + shift for b in base] for base in pool.log_base], pool.volumes)
+    return Pool.of_samples(
+        pool.ladders, pool.blocks, [[b + shift for b in base] for base in pool.log_base], pool.volumes
+    )
 
 
 def log_z_error(pool: Pool, energy: float, by: str, cut: float, **couplings: float) -> Array:

@@ -12,7 +12,7 @@ from quenchphys import presets, stopping
 from quenchphys.checkpointing import Checkpoint
 from quenchphys.devices import use_all_cores
 from quenchphys.interruption import Interrupted
-from quenchphys.kernels import HMC, MALA, Barker
+from quenchphys.kernels import HMC, MALA, Barker, MinimumNorm
 from quenchphys.ladder import Ladder, Outcome
 from quenchphys.problem import Problem, SiteBasis
 from quenchphys.processes import ProcessLost, join
@@ -38,6 +38,7 @@ __all__ = [
     "Interrupted",
     "Ladder",
     "LevelLimit",
+    "MinimumNorm",
     "Outcome",
     "Problem",
     "ProcessLost",

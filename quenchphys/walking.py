@@ -33,7 +33,7 @@ from quenchphys.caching import keep_compiled_programs
 from quenchphys.density import Density, Point, configurations, evaluate, positions, shape_of
 from quenchphys.devices import mesh_for
 from quenchphys.forking import check_not_forked
-from quenchphys.kernels import HMC, Kernel
+from quenchphys.kernels import HMC, Kernel, MinimumNorm
 from quenchphys.moving import Level, move
 from quenchphys.noise import GENERATOR
 from quenchphys.problem import as_argument, check
@@ -48,9 +48,9 @@ Array = jax.Array
 SWEEPS = 16  # in one device call
 TRANSITIONS = 4  # in one sweep, after which walkers are measured
 TABLE = 1024  # intervals of the weight
-# Steps of a trajectory.  phi^6 at L = 40 in the basis: with 8 it takes twice as many gradients to cross as with 20, with 48
-# as many; on the sites with 24 nearly twice as many as with 48.
-LONG, LONG_ON_SITES = 20, 48
+# Long trajectories: phi^6 at L = 40 takes twice as many gradients to cross with 8 leapfrogs in the basis as with 20, and
+# nearly twice as many with 24 on the sites as with 48; longer ones gain nothing.
+LONG, LONG_ON_SITES = HMC(leapfrogs=20), MinimumNorm(steps=24)
 
 
 class Weight(NamedTuple):
@@ -222,7 +222,7 @@ def multicanonical(
         Sweeps that are recorded, and before these others that tune the kernel, in each of which a walker makes four moves;
         both are rounded up to a multiple of 16.
     kernel
-        Default: HMC with trajectories long enough for walls between phases to move.
+        Default: long trajectories, in which walls between phases move.
     seed, devices
         As in `quench`; replicas are shared out among devices.
 
@@ -255,7 +255,7 @@ def multicanonical(
     mesh = mesh_for(replicas // abreast, 1, devices)
     on_cpu = mesh.devices.flat[0].platform == "cpu"
     sites = on_cpu and hasattr(problem, "basis") and hasattr(problem, "log_prior_and_grad")
-    kernel = HMC(leapfrogs=LONG_ON_SITES if sites else LONG) if kernel is None else kernel
+    kernel = kernel if kernel is not None else LONG_ON_SITES if sites else LONG
     tiles = walkers // tile_of(walkers, dimension)
     plan = Plan(walkers, 0, kernel, 0, abreast if on_cpu else None, Spread(1, tiles))
     with contained(mesh):

@@ -181,7 +181,7 @@ def _tuned(into: argparse.ArgumentParser) -> None:
 
 
 def _sampling(into: argparse.ArgumentParser) -> None:
-    into.add_argument("--particles", type=int, help="size of a population (default: by the size of the lattice)")
+    into.add_argument("--particles", type=int, help="size of a population (default: 1000)")
     into.add_argument("--replicas", type=int, help="independent populations, side by side; error bars come from them")
     into.add_argument("--seed", type=int, default=0, help="the same seed gives the same numbers (default: 0)")
     into.add_argument("--softness", type=float, help="softness nu of the levels (default: one that suits the lattice)")

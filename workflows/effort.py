@@ -14,12 +14,11 @@ import quenchphys as qp
 from quenchphys.settings import Settings, check_softness, check_whole
 from quenchphys.stopping import StopRule
 
-# What only log Z of the first phase rests on; and a pilot is the costliest ladder of a study.
-SITES_IN_ALL = 250_000
-PARTICLES = (512, 1000)
-PILOT_SHARE = 8  # a pilot has an eighth of the particles
+PARTICLES = 1000
+PILOT_SHARE = 16  # a pilot, which goes all the way down, has a sixteenth of the particles
 PILOT_PARTICLES = 64  # and not fewer than these
 PILOT_REPLICAS = 4  # the fewest with a jackknife
+PILOT_ESS = 0.8  # half as many levels as usual: an error of a nat in the odds is good enough for a weight
 # Walkers between two phases.  Errors come from the groups; a walker of phi^6 at L = 40 crosses about three times.
 GROUPS, WALKERS, SWEEPS = 16, 8, 1600
 PARTS = 11  # in which they walk, each kept when it is done
@@ -31,33 +30,24 @@ WALK_SEED = 50  # between those of pilots and those of another study
 class Effort:
     """Settings of a ladder that a study hands on; everything else has the engine's default."""
 
-    particles: int
-    replicas: int
+    particles: int = PARTICLES
+    replicas: int = 8
     seed: int = 0
     softness: float | None = None
     sweeps: int = SWEEPS
+    target_ess: float = 0.95
 
     def __post_init__(self) -> None:
         check_whole("sweeps", self.sweeps, 16 * PARTS)
-        Settings(particles=self.particles, replicas=self.replicas, seed=self.seed)
+        Settings(particles=self.particles, replicas=self.replicas, seed=self.seed, target_ess=self.target_ess)
         if self.softness is not None:
             check_softness(self.softness)
-
-    @staticmethod
-    def on(
-        problem: Any, particles: int | None, replicas: int, seed: int, softness: float | None, sweeps: int = SWEEPS
-    ) -> Effort:
-        """The number of particles given, or one for the size of the problem."""
-        if particles is None:
-            shape = getattr(problem, "shape", ())
-            fewest, most = PARTICLES
-            particles = min(max(fewest, SITES_IN_ALL // max(1, math.prod(shape))), most) if shape else most
-        return Effort(particles, replicas, seed, softness, sweeps)
 
     def pilot(self, number: int) -> Effort:
         """A smaller ladder, with a seed of its own."""
         particles = min(self.particles, max(PILOT_PARTICLES, self.particles // PILOT_SHARE))
-        return Effort(particles, min(self.replicas, PILOT_REPLICAS), self.seed + 1 + number, self.softness, self.sweeps)
+        replicas, seed = min(self.replicas, PILOT_REPLICAS), self.seed + 1 + number
+        return replace(self, particles=particles, replicas=replicas, seed=seed, target_ess=PILOT_ESS)
 
     def softened(self, softness: float) -> Effort:
         """The same with this softness, unless one was given."""
@@ -81,6 +71,7 @@ class Effort:
             replicas=self.replicas,
             seed=self.seed,
             softness=self.softness,
+            target_ess=self.target_ess,
             stop=stop,
             progress=progress,
             checkpoint=checkpoint,

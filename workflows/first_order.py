@@ -19,7 +19,7 @@ import xarray as xr
 import observables
 import quenchphys as qp
 from quenchphys.softening import SMALLEST, too_soft
-from workflows.effort import SWEEPS, Effort
+from workflows.effort import PARTICLES, SWEEPS, Effort
 from workflows.family import Family, Model, check_bracket, family
 from workflows.narration import Narrator
 from workflows.phases import Ends, Phases, describe
@@ -38,7 +38,7 @@ def coexistence(
     model: Model = "phi6",
     coupling: str = "mu2",
     shape: Sequence[int] | None = None,
-    particles: int | None = None,
+    particles: int = PARTICLES,
     replicas: int = 8,
     seed: int = 0,
     softness: float | None = None,
@@ -61,9 +61,9 @@ def coexistence(
     coupling
         The coupling to be found; `couplings` fixes others, such as lam=-1.
     particles, replicas, seed, softness
-        Of the ladder that measures log Z of the first phase, as in `quenchphys.quench`; pilots have an eighth of the
-        particles.  Default: fewer particles on larger lattices, from 1000 down to 512; the softness the model recommends,
-        or a smaller one where a pilot finds it too large.
+        Of the ladder that measures log Z of the first phase, as in `quenchphys.quench`; pilots have a sixteenth
+        of the particles, and at least 64.  Default softness: what the model recommends, or a smaller one where a pilot
+        finds it too large.
     sweeps
         Of the walkers: the error of the coupling falls with its square root.
     out
@@ -89,7 +89,7 @@ def coexistence(
     for value in ends:
         line.at(value)  # a value the model does not allow is found here
     phases_of(line, 0.5 * sum(ends))
-    effort = Effort.on(line.at(ends[0]), particles, replicas, seed, softness, sweeps)
+    effort = Effort(particles, replicas, seed, softness, sweeps)
     study = Study(out, request_of(line, effort), Narrator(progress), overwrite=overwrite)
     return search(line, ends, effort, study)
 

@@ -33,7 +33,7 @@ class Ends(NamedTuple):
     high: float
     """One above its mean in the higher."""
     anchor: float
-    """The mean energy of the disordered phase."""
+    """Two below its mean in the disordered phase: nearly all of that phase lies above."""
     inner: tuple[float, float]
     """The order parameter in both phases, moved a tenth of the way towards each other."""
 
@@ -58,7 +58,7 @@ class Ends(NamedTuple):
         width = np.sqrt(square - mean**2)
         step = 0.1 * (order[1] - order[0])
         inner = float(order[0] + step), float(order[1] - step)
-        return Ends(float((mean - width).min()), float((mean + width).max()), float(mean[0]), inner)
+        return Ends(float((mean - width).min()), float((mean + width).max()), float(mean[0] - 2 * width[0]), inner)
 
 
 def describe(

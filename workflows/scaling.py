@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from workflows.effort import SWEEPS, Effort
+from workflows.effort import PARTICLES, SWEEPS, Effort
 from workflows.family import Family, Model, check_bracket, family
 from workflows.first_order import phases_of, request_of, search
 from workflows.fits import BELIEVED, add_fit, largest_sizes, widened
@@ -29,7 +29,6 @@ from workflows.second_order import critical_point
 from workflows.study import Study, finished
 
 MULTIPLICITY = 2  # ordered phases that phi -> -phi carries into one another
-SECOND_ORDER_PARTICLES = 1000  # at all sizes: the largest ones tell most about a critical point
 FEWEST_SIZES = 3  # a law with an error and a quality needs them
 
 
@@ -40,7 +39,7 @@ def finite_size_scaling(
     model: Model = "phi6",
     coupling: str = "mu2",
     order: str | None = None,
-    particles: int | None = None,
+    particles: int = PARTICLES,
     replicas: int = 8,
     seed: int = 0,
     softness: float | None = None,
@@ -71,16 +70,14 @@ def finite_size_scaling(
     kind = order_of(lines[lengths[0]], ends) if order is None else order
     if kind not in ("first", "second"):
         raise ValueError(f"order must be 'first' or 'second'; got {order!r}.")
-    if kind == "second" and particles is None:
-        particles = SECOND_ORDER_PARTICLES
-    efforts = {L: Effort.on(line.at(ends[0]), particles, replicas, seed, softness, sweeps) for L, line in lines.items()}
+    effort = Effort(particles, replicas, seed, softness, sweeps)
     fixed = {k: v for k, v in lines[lengths[0]].request().items() if k != "fixed"} | {"couplings": dict(couplings)}
     request = {"workflow": "finite_size_scaling", "order": kind, **fixed}
     request |= {"particles": particles, "replicas": replicas, "seed": seed, "softness": softness, "sweeps": sweeps}
     study = Study(out, request, Narrator(progress), overwrite=overwrite)
     if kind == "second":
-        return study.finish(critical_point(lines, ends, efforts, study))
-    return study.finish(_coexistence_line(lines, ends, efforts, study))
+        return study.finish(critical_point(lines, ends, effort, study))
+    return study.finish(_coexistence_line(lines, ends, effort, study))
 
 
 def check_sizes(sizes: Any) -> list[int]:
@@ -108,7 +105,7 @@ def order_of(line: Family, bracket: tuple[float, float]) -> str:
 
 
 def _coexistence_line(
-    lines: dict[int, Family], bracket: tuple[float, float], efforts: dict[int, Effort], study: Study
+    lines: dict[int, Family], bracket: tuple[float, float], effort: Effort, study: Study
 ) -> xr.Dataset:
     coupling = next(iter(lines.values())).coupling
     points: list[xr.Dataset] = []
@@ -116,7 +113,7 @@ def _coexistence_line(
         study.narrator.say(f"L = {L}")
         # The point of the size before, moved by the known term, is a better start than the middle.
         start = None if not points else _extrapolated(points[-1], coupling, lines, L)
-        points.append(_one_size(line, bracket, efforts[L], study, L, start))
+        points.append(_one_size(line, bracket, effort, study, L, start))
     table = xr.concat([_scalars(point) for point in points], dim="size", combine_attrs="drop")
     result = table.assign_coords(size=("size", list(lines), {"long_name": "linear size"}))
     _fit_coexistence(result, coupling)

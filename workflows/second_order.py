@@ -47,15 +47,13 @@ class Size(NamedTuple):
         return at
 
 
-def critical_point(
-    lines: dict[int, Family], bracket: tuple[float, float], efforts: dict[int, Effort], study: Study
-) -> xr.Dataset:
+def critical_point(lines: dict[int, Family], bracket: tuple[float, float], effort: Effort, study: Study) -> xr.Dataset:
     """One ladder a size, all in the middle of the bracket."""
     coupling = next(iter(lines.values())).coupling
     middle = 0.5 * sum(bracket)
     sizes: list[Size] = []
     for L, line in lines.items():
-        ladder = study.ladder(f"L{L}_{middle:.9g}", line.at(middle), efforts[L], f"L = {L}, {coupling} = {middle:.6g}")
+        ladder = study.ladder(f"L{L}_{middle:.9g}", line.at(middle), effort, f"L = {L}, {coupling} = {middle:.6g}")
         sizes.append(Size(L, ladder, observables.Pool(ladder)))
     try:
         pairs = [crossing(a, b, coupling, bracket) for a, b in pairwise(sizes)]

@@ -27,7 +27,9 @@ def summary(result: xr.Dataset) -> str:
     """The table of a result, ending with whether it can be trusted."""
     lines = TABLES[str(result.attrs["workflow"])](result)
     if result.attrs["trusted"]:
-        lines.append("both phases were sampled by every replica" if "phase" in result.dims else "can be trusted")
+        lines.append(
+            "both phases were sampled by every group of walkers" if "phase" in result.dims else "can be trusted"
+        )
     else:
         lines.append(f"NOT TO BE TRUSTED: {result.attrs['why']}")
     return "\n".join(lines)

@@ -8,5 +8,6 @@ from quenchphys.kernels.barker import Barker
 from quenchphys.kernels.hmc import HMC
 from quenchphys.kernels.kernel import Kernel, Move
 from quenchphys.kernels.mala import MALA
+from quenchphys.kernels.omelyan import MinimumNorm
 
-__all__ = ["HMC", "MALA", "Barker", "Kernel", "Move"]
+__all__ = ["HMC", "MALA", "Barker", "Kernel", "MinimumNorm", "Move"]

@@ -13,7 +13,7 @@ from scipy import stats
 
 import quenchphys as qp
 from quenchphys.density import Density, evaluate
-from quenchphys.kernels import HMC, MALA, Barker
+from quenchphys.kernels import HMC, MALA, Barker, MinimumNorm
 from quenchphys.levels import SoftLevels, Temperatures
 from quenchphys.noise import Stream, normal, threefry
 
@@ -26,7 +26,12 @@ LEVELS = {
     "singular": (SoftLevels(np.float32(-0.4)), 0.5),
     "tempered": (Temperatures(np.float32(1.0)), 0.7),
 }
-KERNELS = {"mala": MALA(step_size=0.8), "hmc": HMC(leapfrogs=4, step_size=0.5), "barker": Barker(step_size=1.2)}
+KERNELS = {
+    "mala": MALA(step_size=0.8),
+    "hmc": HMC(leapfrogs=4, step_size=0.5),
+    "minimum norm": MinimumNorm(steps=3, step_size=0.7),
+    "barker": Barker(step_size=1.2),
+}
 
 
 @partial(jax.jit, static_argnums=0)
