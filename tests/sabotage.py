@@ -112,6 +112,34 @@ BREAKS = [
         "        point=point._replace(energy=state.point.energy),\n        seen=seen,",
         "tests/engine/test_engine_runs.py -k configurations",
     ),
+    Break(
+        "minimum norm forgets the kinetic energy",
+        "quenchphys/kernels/omelyan.py",
+        "density.log_change(point, proposal) + kinetic",
+        "density.log_change(point, proposal)",
+        "tests/engine/test_engine_kernels.py -k minimum",
+    ),
+    Break(
+        "walkers take the weight where they were for that where they go",
+        "quenchphys/walking.py",
+        "return self._at(proposed, jnp)[0] - self._at(energy, jnp)[0]",
+        "return self._at(energy, jnp)[1] * (proposed - energy)",
+        "tests/engine/test_engine_walking.py -k stay_there",
+    ),
+    Break(
+        "walkers' weights are not straight beyond the ends",
+        "quenchphys/walking.py",
+        "((a * u + b) * u + c) * u + d + slope * beyond, slope",
+        "((a * u + b) * u + c) * u + d, slope",
+        "tests/engine/test_engine_walking.py -k straight",
+    ),
+    Break(
+        "the anchor does not hold",
+        "observables/walks.py",
+        "[b + shift for b in base]",
+        "[b + 0.9 * shift for b in base]",
+        "tests/workflows/test_coexistence.py -k quadrature",
+    ),
 ]
 
 

@@ -18,7 +18,6 @@ PARTICLES = 1000
 PILOT_SHARE = 16  # a pilot, which goes all the way down, has a sixteenth of the particles
 PILOT_PARTICLES = 64  # and not fewer than these
 PILOT_REPLICAS = 4  # the fewest with a jackknife
-PILOT_ESS = 0.8  # half as many levels as usual: an error of a nat in the odds is good enough for a weight
 # Walkers between two phases.  Errors come from the groups; a walker of phi^6 at L = 40 crosses about three times.
 GROUPS, WALKERS, SWEEPS = 16, 8, 1600
 PARTS = 11  # in which they walk, each kept when it is done
@@ -35,11 +34,10 @@ class Effort:
     seed: int = 0
     softness: float | None = None
     sweeps: int = SWEEPS
-    target_ess: float = 0.95
 
     def __post_init__(self) -> None:
         check_whole("sweeps", self.sweeps, 16 * PARTS)
-        Settings(particles=self.particles, replicas=self.replicas, seed=self.seed, target_ess=self.target_ess)
+        Settings(particles=self.particles, replicas=self.replicas, seed=self.seed)
         if self.softness is not None:
             check_softness(self.softness)
 
@@ -47,7 +45,7 @@ class Effort:
         """A smaller ladder, with a seed of its own."""
         particles = min(self.particles, max(PILOT_PARTICLES, self.particles // PILOT_SHARE))
         replicas, seed = min(self.replicas, PILOT_REPLICAS), self.seed + 1 + number
-        return replace(self, particles=particles, replicas=replicas, seed=seed, target_ess=PILOT_ESS)
+        return replace(self, particles=particles, replicas=replicas, seed=seed)
 
     def softened(self, softness: float) -> Effort:
         """The same with this softness, unless one was given."""
@@ -71,7 +69,6 @@ class Effort:
             replicas=self.replicas,
             seed=self.seed,
             softness=self.softness,
-            target_ess=self.target_ess,
             stop=stop,
             progress=progress,
             checkpoint=checkpoint,
