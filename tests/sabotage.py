@@ -137,7 +137,7 @@ BREAKS = [
         "the anchor does not hold",
         "observables/walks.py",
         "[b + shift for b in base]",
-        "[b + 0.9 * shift for b in base]",
+        "list(base)",
         "tests/workflows/test_coexistence.py -k quadrature",
     ),
 ]
