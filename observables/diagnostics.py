@@ -28,7 +28,7 @@ def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
     volume_shift         log G of the last level: self-consistent (WHAM) minus telescoped
     replica_spread       standard deviation of log Z over replicas; genealogy_error what their genealogies predict
     """
-    pool = Pool.of(ladder)
+    pool = Pool.of_levels(ladder, "A diagnosis")
     targets = Targets.grid(pool, beta, {})
     found = estimate(pool, targets, no_moments, check=False)
     replicas = pool.replicas

@@ -35,8 +35,10 @@ class Uncertain:
             raise ValueError(f"Errors from replicas need at least 2 independent replicas, but there is {blocks}.")
         self.found = found
         self.method = errors
+        if errors == "genealogy" and not found.pool.of_ladders:
+            raise TypeError("Errors from the genealogy need ladders: walkers have no ancestors; ask for 'replicas'.")
         if errors == "auto":
-            self.method = "replicas" if blocks >= JACKKNIFE_BLOCKS else "genealogy"
+            self.method = "replicas" if blocks >= JACKKNIFE_BLOCKS or not found.pool.of_ladders else "genealogy"
         self._covariance = covariance(found) if self.method == "genealogy" else None
 
     def of(self, function: Function) -> Answer:

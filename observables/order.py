@@ -41,7 +41,8 @@ def order_parameters(ladder: Source, beta: Any = 1.0, *, errors: str = "auto", *
 def sites(pool: Pool) -> float:
     """The number of lattice sites, from q = phi2 / V."""
     replica = pool.replicas[0]
-    return float(np.round(np.sum(replica.prior_observables["phi2"]) / np.sum(replica.prior_observables["q"])))
+    phi2, q = (replica.observable(name)[:1000].astype(float) for name in ("phi2", "q"))
+    return float(np.round(np.nansum(phi2) / np.nansum(q)))
 
 
 def phase_weights(

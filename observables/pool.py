@@ -75,6 +75,19 @@ class Pool:
         return [replica for block in self.blocks for replica in block]
 
     @property
+    def of_ladders(self) -> bool:
+        """Whether the samples have levels and ancestors; those of walkers have not."""
+        return all(isinstance(replica, Replica) for replica in self.replicas)
+
+    @staticmethod
+    def of_levels(source: Ladder | Sequence[Ladder] | Pool, question: str) -> Pool:
+        """A pool for a question that only ladders answer."""
+        pool = Pool.of(source)
+        if not pool.of_ladders:
+            raise TypeError(f"{question} is a question to ladders: walkers have no levels.")
+        return pool
+
+    @property
     def observables(self) -> list[str]:
         return self.ladders[0].observables
 

@@ -25,7 +25,7 @@ def posterior(ladder: Source, draws: int = 1000, beta: float = 1.0, *, seed: int
     """
     if not isinstance(draws, int | np.integer) or draws < 1:
         raise ValueError(f"draws must be a positive whole number, but {draws!r} was given.")
-    pool = Pool.of(ladder)
+    pool = Pool.of_levels(ladder, "A draw of configurations")
     targets = Targets.grid(pool, beta, couplings)
     if targets.dims:
         raise ValueError(f"A posterior has one target: {targets.dims[0]} must be a single number.")

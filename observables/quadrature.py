@@ -22,7 +22,7 @@ Array = np.ndarray
 
 def quadrature(ladder: Source, beta: Any = 1.0) -> xr.Dataset:
     """log_z by quadrature for every replica, and its parts above the first and below the last level."""
-    pool = Pool.of(ladder)
+    pool = Pool.of_levels(ladder, "A quadrature over levels")
     if any(replica.softness is None for replica in pool.replicas):
         raise ValueError("The quadrature is over the energies of quenched levels; this ladder is a tempered one.")
     betas = np.atleast_1d(np.asarray(beta, float))
@@ -45,7 +45,7 @@ def quadrature(ladder: Source, beta: Any = 1.0) -> xr.Dataset:
 
 def level_marginal(ladder: Source, beta: float = 1.0) -> xr.Dataset:
     """The paper's P(E), G_nu(E) exp(-beta E) normalised, at the levels of each replica: P(U) smoothed by the slack."""
-    pool = Pool.of(ladder)
+    pool = Pool.of_levels(ladder, "The distribution over levels")
     if any(replica.softness is None for replica in pool.replicas):
         raise ValueError("Only a quenched ladder has a level marginal; this ladder is a tempered one.")
     longest = max(len(replica.level) for replica in pool.replicas)
