@@ -41,7 +41,7 @@ def interruptible() -> Iterator[Asked]:
     def ask(number: int, frame: FrameType | None) -> None:
         asked.ask()
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        print("\nStopping at the next block of levels; once more to stop at once.", file=sys.stderr, flush=True)
+        print("\nStopping as soon as what was done is kept; once more to stop at once.", file=sys.stderr, flush=True)
 
     # A process that was told to ignore a signal, as in the background of a script, goes on ignoring it.
     caught = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]

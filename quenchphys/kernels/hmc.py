@@ -23,8 +23,8 @@ import jax
 import jax.numpy as jnp
 
 from quenchphys.density import Density, Point
-from quenchphys.kernels.kernel import Move, metropolis
-from quenchphys.noise import Stream, uniform
+from quenchphys.kernels.kernel import Move, metropolis, random_length
+from quenchphys.noise import Stream
 
 Array = jax.Array
 
@@ -59,9 +59,7 @@ class HMC:
     ) -> tuple[Point, Move]:
         momentum_stream, accept_stream = stream.split()
         start = momentum_stream.normal(point.position.shape)
-        shortest = (self.leapfrogs + 1) // 2
-        choices = 2 * (self.leapfrogs - shortest) + 1
-        length = shortest + jnp.minimum((choices * uniform(shared, (1,))[0]).astype(jnp.int32), choices - 1)
+        length = random_length(shared, self.leapfrogs)
 
         frequency = scale * jnp.sqrt(density.stiffness)
         angle = step_size * frequency

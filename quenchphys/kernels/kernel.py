@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from quenchphys.density import Density, Point, choose
-from quenchphys.noise import Stream
+from quenchphys.noise import Stream, uniform
 
 Array = jax.Array
 
@@ -86,3 +86,10 @@ def metropolis(stream: Stream, log_accept: Array, proposal: Point, point: Point)
     probability = jnp.where(jnp.isnan(log_accept), 0.0, jnp.exp(jnp.minimum(log_accept, 0.0)))
     undefined = jnp.isnan(proposal.energy).astype(jnp.float32)
     return choose(log_u < log_accept, proposal, point), Move(probability, undefined)
+
+
+def random_length(shared: Array, mean: int) -> Array:
+    """Steps of a trajectory, the same for all particles: uniform between half and 3/2 of the mean."""
+    shortest = (mean + 1) // 2
+    choices = 2 * (mean - shortest) + 1
+    return shortest + jnp.minimum((choices * uniform(shared, (1,))[0]).astype(jnp.int32), choices - 1)

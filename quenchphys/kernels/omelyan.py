@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 
 from quenchphys.density import Density, Point
-from quenchphys.kernels.kernel import Move, metropolis
-from quenchphys.noise import Stream, uniform
+from quenchphys.kernels.kernel import Move, metropolis, random_length
+from quenchphys.noise import Stream
 
 Array = jax.Array
 
@@ -47,9 +47,7 @@ class MinimumNorm:
     ) -> tuple[Point, Move]:
         momentum_stream, accept_stream = stream.split()
         start = momentum_stream.normal(point.position.shape)
-        shortest = (self.steps + 1) // 2
-        choices = 2 * (self.steps - shortest) + 1
-        length = shortest + jnp.minimum((choices * uniform(shared, (1,))[0]).astype(jnp.int32), choices - 1)
+        length = random_length(shared, self.steps)
         half, kick = 0.5 * step_size * scale, step_size * scale
 
         def kicked(momentum, point, share):
