@@ -48,8 +48,7 @@ Array = jax.Array
 SWEEPS = 16  # in one device call
 TRANSITIONS = 4  # in one sweep, after which walkers are measured
 TABLE = 1024  # intervals of the weight
-# Long trajectories: phi^6 at L = 40 takes twice as many gradients to cross with 8 leapfrogs in the basis as with 20, and
-# nearly twice as many with 24 on the sites as with 48; longer ones gain nothing.
+# Long trajectories, in which walls move: chosen by how many gradients phi^6 at L = 40 takes to cross.
 LONG, LONG_ON_SITES = HMC(leapfrogs=20), MinimumNorm(steps=24)
 
 

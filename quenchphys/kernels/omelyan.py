@@ -4,8 +4,8 @@ With z = y/sigma, p ~ N(0, 1) and F = sigma score, one step of size eps has two 
 
     p += lambda eps F;   z += eps/2 p;   p += (1 - 2 lambda) eps F;   z += eps/2 p;   p += lambda eps F
 
-The error of a leapfrog has two parts; this lambda makes the sum of their squares smallest (Omelyan, Mryglod and Folk 2003),
-a tenth of that of two leapfrogs.  On the sites of phi^6 at L = 40 the same acceptance allows a fifth more time a gradient.
+The leading error of such a step has two parts; this lambda makes the sum of their squares smallest (Omelyan, Mryglod and Folk
+2003).
 """
 
 from __future__ import annotations
