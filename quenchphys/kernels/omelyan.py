@@ -4,8 +4,8 @@ With z = y/sigma, p ~ N(0, 1) and F = sigma score, one step of size eps has two 
 
     p += lambda eps F;   z += eps/2 p;   p += (1 - 2 lambda) eps F;   z += eps/2 p;   p += lambda eps F
 
-The leading error of such a step has two parts; this lambda makes the sum of their squares smallest (Omelyan, Mryglod and Folk
-2003).
+The leading error of such a step has two parts; this lambda makes the sum of their squares smallest (Omelyan, Mryglod and
+Folk 2003).
 """
 
 from __future__ import annotations
