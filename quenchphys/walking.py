@@ -89,9 +89,6 @@ class Weight(NamedTuple):
     def slope(self, energy: Array, parameter: Array) -> Array:
         return self._at(energy, jnp)[1]
 
-    def log_factor(self, energy: Array, parameter: Array) -> Array:
-        return self._at(energy, jnp)[0]
-
     def log_change(self, energy: Array, proposed: Array, parameter: Array) -> Array:
         return self._at(proposed, jnp)[0] - self._at(energy, jnp)[0]
 
