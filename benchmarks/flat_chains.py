@@ -69,8 +69,7 @@ def evaluate(model, bias: Bias, x: Array) -> State:
     axes = tuple(range(1, x.ndim))
     sites = model.lattice.sites
     energy, gradient = model.energy_and_grad(x)
-    neighbours = sum(jnp.roll(x, step, axis) for axis in axes for step in (1, -1))
-    free = model.stiffness * (2 * len(axes) * x - neighbours) + model.m0_sq * x
+    free = model.stiffness * model.lattice.laplacian(x) + model.m0_sq * x
     q = (x * x).mean(axes)
     value, slope = bias(q)
     action = energy + 0.5 * (x * free).sum(axes) + value

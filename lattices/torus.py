@@ -70,7 +70,7 @@ class Torus:
     def laplacian(self, x: Array) -> Array:
         """Half the gradient of the link energy, sum over neighbours of phi_x - phi_y, of a batch (n, *shape)."""
         axes = range(1, x.ndim)
-        return 2 * len(axes) * x - sum(jnp.roll(x, step, axis) for axis in axes for step in (1, -1))
+        return 2 * len(axes) * x - sum(_neighbours(x, axis) for axis in axes)
 
     def lowest_power(self, x: Array) -> Array:
         """|phi_k|^2 / V of one configuration, mean over the smallest momenta: one along each of the longest axes."""
@@ -111,6 +111,19 @@ def _cas_matrix(length: int) -> np.ndarray:
     # n x is reduced mod L before it becomes an angle, so that long axes lose no digits.
     angle = 2 * np.pi * (np.outer(np.arange(length), np.arange(length)) % length) / length
     return ((np.cos(angle) + np.sin(angle)) / np.sqrt(length)).astype(np.float32)
+
+
+def _neighbours(x: Array, axis: int) -> Array:
+    """phi_{x+mu} + phi_{x-mu}: two slices of an array that is one site longer on either side.
+
+    Rolls would be fused with what is computed from them, into a loop that asks of every site whether it is the last; slices
+    are read as vectors (`benchmarks/stencil.py`).
+    """
+    length = x.shape[axis]
+    last, first = (jax.lax.slice_in_dim(x, at, at + 1, axis=axis) for at in (length - 1, 0))
+    longer = jax.lax.optimization_barrier(jnp.concatenate([last, x, first], axis))
+    below, above = (jax.lax.slice_in_dim(longer, at, at + length, axis=axis) for at in (0, 2))
+    return below + above
 
 
 def _along(x: Array, axis: int, matrix: np.ndarray) -> Array:
