@@ -9,6 +9,7 @@ from observables.balance import equal_weight
 from observables.critical import binder
 from observables.diagnostics import diagnostics, report
 from observables.energy import density_of_states, energy_distribution
+from observables.flattening import flattened
 from observables.heights import equal_height
 from observables.order import order_parameters, phase_weights
 from observables.phases import phase_averages
@@ -29,6 +30,7 @@ __all__ = [
     "equal_height",
     "equal_weight",
     "flat_weight",
+    "flattened",
     "level_marginal",
     "order_parameters",
     "partition_function",

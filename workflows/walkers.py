@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 import observables
@@ -12,6 +13,8 @@ from observables.walks import crossings, spread_starts
 from workflows.effort import GROUPS, PARTS, WALKERS, Effort
 from workflows.phases import Ends, Phases
 from workflows.study import Study
+
+Weight = tuple[np.ndarray, np.ndarray]  # energies, log w
 
 
 def walk(
@@ -24,19 +27,21 @@ def walk(
     ends: Ends,
     phases: Phases,
 ) -> list[xr.Dataset]:
-    """What they saw, in all parts but the first, in which they forget where they came from."""
+    """What they saw, in all parts but the first, in which they forget where they came from and improve their weight."""
     start: Any = spread_starts(pilot, ends.low, ends.high, GROUPS, WALKERS, effort.seed)
     weight = observables.flat_weight(pool, ends.low, ends.high)
     walks: list[xr.Dataset] = []
     for part in range(PARTS):
         words = f"walkers: part {part + 1} of {PARTS}"
 
-        def go(start: Any = start, part: int = part) -> xr.Dataset:
+        def go(start: Any = start, part: int = part, weight: Weight = weight) -> xr.Dataset:
             return effort.walk(problem, start, weight, part)
 
         done = study.dataset(f"walk{part}_{name}", words, go)
         start = done
-        if part > 0:
+        if part == 0:
+            weight = observables.flattened(done, *weight)
+        else:
             walks.append(done)
             count = int(crossings(walks, phases.by, ends.inner).sum())
             study.narrator.say(f"{words}, {GROUPS} x {WALKERS}: {count} crossings from phase to phase so far")
