@@ -52,7 +52,7 @@ def flip(x: Array) -> Array:
 
 
 def sum_over_sites(x: Array) -> Array:
-    """(n, *shape) -> (n,), as a product with a vector of ones: the fastest sum there is on a CPU (`benchmarks/stencil.py`)."""
+    """(n, *shape) -> (n,), as a product with ones: on a CPU faster than any other sum (`benchmarks/stencil.py`)."""
     rows = x.reshape(x.shape[0], -1)
     return jnp.matmul(rows, jnp.ones(rows.shape[1], x.dtype), precision=jax.lax.Precision.HIGHEST)
 

@@ -6,7 +6,7 @@ in the end are the stationary distribution p of the matrix of these steps,
 
     sum_i p_i P_ij = p_j,     P_ij = (steps from i to j) / (steps from i),
 
-and a weight w/p makes them flat.  (The transition-matrix Monte Carlo of Wang, Tay and Swendsen 1999, for a walk of any kind.)
+and a weight w/p makes them flat.  (Transition-matrix Monte Carlo: Wang, Tay and Swendsen 1999.)
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from quenchphys.levels import Family
+from quenchphys.sums import over_coordinates
 
 Array = jax.Array
 
@@ -68,7 +69,7 @@ def evaluate(problem: Any, y: Array) -> Point:
     basis = getattr(problem, "basis", None)
     if basis is not None:
         log_prior_grad = -basis.precision * y
-        log_prior = 0.5 * jnp.sum(log_prior_grad * y, axis=-1)
+        log_prior = 0.5 * over_coordinates(log_prior_grad * y)
     else:
         both = getattr(problem, "log_prior_and_grad", None) or jax.vmap(jax.value_and_grad(problem.log_prior))
         log_prior, prior_gradient = both(x)

@@ -19,7 +19,7 @@ Array = jax.Array
 
 AXIS = "particle"
 # Numbers in one array of a tile: the arrays of a step stay in the cache of a core, and outweigh the cost of calling it.
-LARGEST, SMALLEST = 1 << 16, 1 << 12
+LARGEST, SMALLEST = 1 << 17, 1 << 12
 
 
 def tile_of(particles: int, dimension: int) -> int:

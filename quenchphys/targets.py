@@ -25,6 +25,7 @@ from scipy import integrate, optimize, special, stats
 
 from quenchphys.noise import normal
 from quenchphys.problem import SiteBasis
+from quenchphys.sums import over_coordinates
 
 Array = jax.Array
 
@@ -62,6 +63,11 @@ class _Radial(_Target):
 
     def energy(self, x: Array) -> Array:
         return self.radial_energy(jnp.sum(x * x))
+
+    def energy_and_grad(self, x: Array) -> tuple[Array, Array]:
+        """U (n,) and dU/dx = 2 x dU/ds (n, D) of a batch."""
+        energy, slope = jax.vmap(jax.value_and_grad(self.radial_energy))(over_coordinates(x * x))
+        return energy, 2 * slope[:, None] * x
 
     def _radius_squared(self, energy: float) -> float:
         """s_E with U(s_E) = E; U grows with s."""

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from quenchphys.density import Density, Point
 from quenchphys.kernels.kernel import Move, OneGradientSteps, metropolis
 from quenchphys.noise import Stream
+from quenchphys.sums import over_coordinates
 
 Array = jax.Array
 
@@ -37,5 +38,5 @@ class Barker(OneGradientSteps):
         proposal = density.evaluate(point.position + jnp.where(forward, jump, -jump))
         step = proposal.position - point.position
         back = jax.nn.softplus(-step * score) - jax.nn.softplus(step * density.score(proposal))
-        log_accept = density.log_change(point, proposal) + jnp.sum(back, axis=-1)
+        log_accept = density.log_change(point, proposal) + over_coordinates(back)
         return metropolis(accept_stream, log_accept, proposal, point)

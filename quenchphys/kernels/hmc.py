@@ -25,6 +25,7 @@ import jax.numpy as jnp
 from quenchphys.density import Density, Point
 from quenchphys.kernels.kernel import Move, metropolis, random_length
 from quenchphys.noise import Stream
+from quenchphys.sums import over_coordinates
 
 Array = jax.Array
 
@@ -83,5 +84,5 @@ class HMC:
         position, momentum = drift(*jax.lax.fori_loop(1, length, step, carry))
         proposal = density.evaluate(position)
         momentum = kicked(momentum, proposal, 0.5)
-        kinetic = 0.5 * jnp.sum((start - momentum) * (start + momentum), axis=-1)
+        kinetic = 0.5 * over_coordinates((start - momentum) * (start + momentum))
         return metropolis(accept_stream, density.log_change(point, proposal) + kinetic, proposal, point)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 
 from quenchphys.density import Density, Point
 from quenchphys.kernels.kernel import Move, OneGradientSteps, metropolis
 from quenchphys.noise import Stream
+from quenchphys.sums import over_coordinates
 
 Array = jax.Array
 
@@ -34,5 +34,5 @@ class MALA(OneGradientSteps):
         proposal = density.evaluate(point.position + width * (0.5 * width * density.score(point) + noise))
         # The noise that would lead back: y = y' + width^2/2 score(y') + width * back.
         back = (point.position - proposal.position) / width - 0.5 * width * density.score(proposal)
-        log_accept = density.log_change(point, proposal) + 0.5 * jnp.sum((noise - back) * (noise + back), axis=-1)
+        log_accept = density.log_change(point, proposal) + 0.5 * over_coordinates((noise - back) * (noise + back))
         return metropolis(accept_stream, log_accept, proposal, point)

@@ -13,11 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 
 from quenchphys.density import Density, Point
 from quenchphys.kernels.kernel import Move, metropolis, random_length
 from quenchphys.noise import Stream
+from quenchphys.sums import over_coordinates
 
 Array = jax.Array
 
@@ -67,5 +67,5 @@ class MinimumNorm:
         position, momentum = to_the_middle(*jax.lax.fori_loop(1, length, step, carry))
         proposal = density.evaluate(position)
         momentum = kicked(momentum, proposal, OUTER)
-        kinetic = 0.5 * jnp.sum((start - momentum) * (start + momentum), axis=-1)
+        kinetic = 0.5 * over_coordinates((start - momentum) * (start + momentum))
         return metropolis(accept_stream, density.log_change(point, proposal) + kinetic, proposal, point)
