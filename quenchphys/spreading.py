@@ -24,10 +24,18 @@ LARGEST, SMALLEST = 1 << 17, 1 << 12
 
 def tile_of(particles: int, dimension: int) -> int:
     """Particles of one tile: a divisor of the population that fits the cache, if possible leaving eight tiles to share."""
-    divisors = [c for c in range(1, particles + 1) if particles % c == 0]
-    fitting = [c for c in divisors if c * dimension <= LARGEST] or [1]
+    fitting = _fitting(particles, dimension)
     large = [c for c in fitting if c * dimension >= SMALLEST] or fitting[-1:]
     return max(large, key=lambda c: (math.gcd(particles // c, 8), c))
+
+
+def largest_tile(particles: int, dimension: int) -> int:
+    """Particles of one tile where they are not shared out among devices."""
+    return _fitting(particles, dimension)[-1]
+
+
+def _fitting(particles: int, dimension: int) -> list[int]:
+    return [c for c in range(1, particles + 1) if particles % c == 0 and c * dimension <= LARGEST] or [1]
 
 
 def abreast_of(replicas: int, particles: int, dimension: int) -> int:

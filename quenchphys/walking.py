@@ -40,7 +40,7 @@ from quenchphys.problem import as_argument, check
 from quenchphys.processes import to_host
 from quenchphys.running import contained
 from quenchphys.settings import check_kernel, check_whole
-from quenchphys.spreading import Spread, abreast_of, tile_of
+from quenchphys.spreading import Spread, abreast_of, largest_tile
 from quenchphys.transition import Plan, read_scale
 
 Array = jax.Array
@@ -252,7 +252,7 @@ def multicanonical(
     on_cpu = mesh.devices.flat[0].platform == "cpu"
     sites = on_cpu and hasattr(problem, "basis") and hasattr(problem, "log_prior_and_grad")
     kernel = kernel if kernel is not None else LONG_ON_SITES if sites else LONG
-    tiles = walkers // tile_of(walkers, dimension)
+    tiles = walkers // largest_tile(walkers, dimension)
     plan = Plan(walkers, 0, kernel, 0, abreast if on_cpu else None, Spread(1, tiles))
     with contained(mesh):
         program, argument = programs(plan, mesh), as_argument(problem)
