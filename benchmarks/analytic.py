@@ -80,6 +80,8 @@ def main() -> None:
     for name, exact in target.moments().items():
         value, err = float(moments[name].squeeze()), float(moments[f"{name}_err"].squeeze())
         print(f"<{name}> = {value:.4f} +- {err:.4f}, exact {exact:.4f} ({(value - exact) / err:+.2f} standard errors)")
+        each = [float(observables.order_parameters(_replica(ladder, r))[name].squeeze()) for r in range(chosen.replicas)]
+        print(f"    of each replica: {' '.join(f'{one:.3f}' for one in each)}")
     if chosen.volumes:
         worst, err, picked = volumes(ladder, target)
         print(f"log G at {picked} levels: largest deviation {worst:+.2f} standard errors (of {err:.4f})")

@@ -41,7 +41,7 @@ from quenchphys.transition import Orders, Plan, Rates, Rung
 Array = jax.Array
 
 BLOCK = 16  # levels in one device call
-WARM_UP_BLOCKS = 3
+WARM_UP_BLOCKS = 1
 KEPT = 32  # configurations offered to the album from each level
 
 

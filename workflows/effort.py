@@ -14,8 +14,8 @@ import quenchphys as qp
 from quenchphys.settings import Settings, check_softness, check_whole
 from quenchphys.stopping import StopRule
 
-PARTICLES = 1000
-PILOT_SHARE = 16  # a pilot, which goes all the way down, has a sixteenth of the particles
+PARTICLES = 500
+PILOT_SHARE = 8  # a pilot, which goes all the way down, has an eighth of the particles
 PILOT_PARTICLES = 64  # and not fewer than these
 PILOT_REPLICAS = 4  # the fewest with a jackknife
 # Walkers between two phases.  Errors come from the groups; a walker of phi^6 at L = 40 crosses about three times.

@@ -61,7 +61,7 @@ def coexistence(
     coupling
         The coupling to be found; `couplings` fixes others, such as lam=-1.
     particles, replicas, seed, softness
-        Of the ladder that measures log Z of the first phase, as in `quenchphys.quench`; pilots have a sixteenth
+        Of the ladder that measures log Z of the first phase, as in `quenchphys.quench`; pilots have an eighth
         of the particles, and at least 64.  Default softness: what the model recommends, or a smaller one where a pilot
         finds it too large.
     sweeps
