@@ -45,6 +45,7 @@ class Moved(NamedTuple):
 
 def each(function: Any, items: Any) -> Any:
     """`jax.lax.map`, compiled to the same code whatever the number of items."""
+    function = jax.jit(function)  # traced once, for its shapes and in the loop
     count = jax.tree.leaves(items)[0].shape[0]
     row = jax.lax.dynamic_index_in_dim
     if count == 1:  # the compiler knows that row i of one row is row 0, and would write other code: give it two

@@ -22,6 +22,7 @@ ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA
 
 
+@jax.jit  # traced once for a shape, wherever it is used
 def threefry(key: tuple[Array, Array], counter: tuple[Array, Array]) -> tuple[Array, Array]:
     """Two 32-bit words for each pair of 32-bit counters."""
     schedule = (key[0], key[1], key[0] ^ key[1] ^ np.uint32(PARITY))

@@ -86,7 +86,7 @@ def run(
         rule = stop | limit
         album_size = min(settings.configurations, max(1, CONFIGURATION_LIMIT // (4 * dimension * settings.replicas)))
         argument, pace = as_argument(problem), Pace(settings.kernel, dimension)
-        words = identity(problem, method, family, settings, stop, schedule)
+        words = {} if checkpoint is None else identity(problem, method, family, settings, stop, schedule)
         with opened(checkpoint, words) as store:
             kept = None if store is None else store.latest()
             if kept is None:
