@@ -43,6 +43,31 @@ def kept_share(log_weight: Array, log_ratio: Array) -> Array:
     return jnp.sum(first) ** 2 / jnp.maximum(jnp.sum(second) * jnp.sum(w), 1e-30)
 
 
+def choice_bias(log_weight: Array, log_ratio: Array, slope: Array, lineage: Array) -> Array:
+    """By how much log <r> is too large at a level that was chosen to keep a share c = <r>^2/<r^2> of the same particles.
+
+    A population whose ratios spread more than usual gets a level p that is moved by e = -delta log c / (d log c/dp), and its
+    mean ratio depends more on p than usual: to first order in 1/N the mean of log <r> is off by the covariance of e and
+    d log<r>/dp,
+
+        - sum_g [sum_i w_i (2 r_i/<r> - r_i^2/<r^2> - 1)] [sum_i w_i (r_i' - r_i <r'>/<r>)/<r>] / (d log c/dp),
+
+    i over the particles of a lineage g, r' = dr/dp = r * slope.
+    """
+    alive = (log_weight > -jnp.inf) & (log_ratio > -jnp.inf)
+    top = jnp.max(jnp.where(alive, log_ratio, -jnp.inf))
+    r = jnp.where(alive, jnp.exp(jnp.where(alive, log_ratio - top, 0.0)), 0.0)
+    change = jnp.where(alive, r * jnp.where(alive, slope, 0.0), 0.0)
+    w = jnp.exp(log_weight - jax.scipy.special.logsumexp(log_weight))
+    mean, square = (jnp.maximum(jnp.sum(w * a), 1e-30) for a in (r, r * r))
+    mean_change, square_change = jnp.sum(w * change), 2 * jnp.sum(w * r * change)
+    share = w * (2 * r / mean - r * r / square - 1)
+    steeper = w * (change - r * mean_change / mean) / mean
+    share, steeper = (jax.ops.segment_sum(a, lineage, num_segments=a.shape[0]) for a in (share, steeper))
+    per_parameter = 2 * mean_change / mean - square_change / square
+    return -jnp.sum(share * steeper) / jnp.where(jnp.abs(per_parameter) > 1e-30, per_parameter, jnp.inf)
+
+
 def lineage_effective_size(log_weight: Array, lineage: Array) -> Array:
     """Kish's size after adding up the weights of each lineage: split copies of one particle count once."""
     w = jax.ops.segment_sum(jnp.exp(log_weight), lineage, num_segments=lineage.shape[0])

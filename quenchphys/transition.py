@@ -21,10 +21,21 @@ from quenchphys.kernels import Kernel
 from quenchphys.levels import Family
 from quenchphys.moving import Level, Moved, each, move, observe
 from quenchphys.noise import split
-from quenchphys.population import branch, correlation, effective_size, lineage_effective_size, normalise, resample
+from quenchphys.population import (
+    branch,
+    choice_bias,
+    correlation,
+    effective_size,
+    kept_share,
+    lineage_effective_size,
+    normalise,
+    resample,
+)
 from quenchphys.spreading import Spread
 
 Array = jax.Array
+
+TOLERANCE = 1e-3  # of the share that a level was chosen to keep
 
 
 @dataclass(frozen=True)
@@ -310,7 +321,12 @@ def step_down(
             jnp.isnan(order.parameter), family.next(energy, log_weight, parameter, rates.target_ess), order.parameter
         )
         target = jnp.where(stay, parameter, target)
-        log_weight, log_ratio = normalise(log_weight + family.log_ratio(energy, parameter, target))
+        before = log_weight
+        step, slope = ratio_and_slope(family, energy, parameter, target)
+        log_weight, log_ratio = normalise(before + step)
+        # Only a level that these very particles chose is biased; one that was ordered, or the last one of all, is not.
+        chosen = jnp.isnan(order.parameter) & (jnp.abs(kept_share(before, step) - rates.target_ess) < TOLERANCE)
+        log_ratio = log_ratio - jnp.where(chosen & ~stay, choice_bias(before, step, slope, lineage), 0.0)
         parent, log_weight = branch(branch_key, log_weight)
         lineage = lineage[parent]
         poor = lineage_effective_size(log_weight, lineage) < rates.resample_ess * plan.particles
@@ -338,6 +354,11 @@ def step_down(
         step_size=step_size,
     )
     return settle(problem, plan, family, state, order, log_ratio, parent, resampled)
+
+
+def ratio_and_slope(family: Family, energy: Array, parameter: Array, new: Array) -> tuple[Array, Array]:
+    """log of the incremental weights from one level to another, and their derivatives with respect to that other."""
+    return jax.jvp(lambda p: family.log_ratio(energy, parameter, p), (new,), (jnp.ones_like(new),))
 
 
 def descend(problem: Any, plan: Plan, family: Family, rates: Rates, state: State, orders: Orders) -> tuple[State, Rung]:

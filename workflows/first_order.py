@@ -65,7 +65,8 @@ def coexistence(
         of the particles, and at least 64.  Default softness: what the model recommends, or a smaller one where a pilot
         finds it too large.
     sweeps
-        Of the walkers: the error of the coupling falls with its square root.
+        Of the walkers: the error of the coupling falls with its square root.  Walkers that have hardly crossed from phase
+        to phase walk on, up to six times as long.
     out
         File for the result; ladders go into a folder beside it, and a repeated call takes them up.
     overwrite

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from quenchphys.levels import SoftLevels, Temperatures
-from quenchphys.population import branch, effective_size, lineage_effective_size, normalise, resample
+from quenchphys.population import branch, choice_bias, effective_size, lineage_effective_size, normalise, resample
+from quenchphys.transition import ratio_and_slope
 
 
 @pytest.fixture
@@ -84,6 +85,38 @@ def test_carried_weights_do_not_sway_the_choice_of_a_level():
     found = np.asarray(jax.jit(error)(energy, carried), float)
     # Of a given level the mean of log r is low by half its variance; what the choice of the level adds is no larger.
     assert abs(found.mean()) < found.var() + 4 * found.std() / np.sqrt(runs)
+
+
+@pytest.mark.parametrize("carried", [0.0, 0.8], ids=["alike", "weighted"])
+@pytest.mark.parametrize("family", [SoftLevels(2.0), SoftLevels(20.0), Temperatures(9.0)], ids=["2", "20", "temper"])
+def test_the_bias_of_a_chosen_level_is_known(family, carried):
+    """Exact populations again, here with the mean of r itself, not its logarithm, so that nothing but the choice is biased.
+
+    Soft levels have S = U, log G(E) = E; temperatures have U ~ gamma(20), G(beta) = (1 + beta)^-20, from beta = 1.
+    """
+    n, runs, target = 64, 20_000, jnp.float32(0.95)
+    rng = np.random.default_rng(4)
+    soft = isinstance(family, SoftLevels)
+    shape = float(family.softness) + 1 if soft else 20.0
+    slack = rng.gamma(shape, 1.0 if soft else 0.5, size=(runs, n))
+    energy, here = jnp.float32(-slack if soft else slack), jnp.float32(0.0 if soft else 1.0)
+    log_weight = rng.normal(scale=carried, size=(runs, n))
+    log_weight = jnp.float32(log_weight - np.logaddexp.reduce(log_weight, axis=1, keepdims=True))
+
+    @jax.vmap
+    def errors(energy, log_weight):
+        new = family.next(energy, log_weight, here, target)
+        step, slope = ratio_and_slope(family, energy, here, new)
+        _, log_ratio = normalise(log_weight + step)
+        exact = new if soft else -20.0 * jnp.log1p((new - 1.0) / 2.0)
+        return log_ratio - exact, choice_bias(log_weight, step, slope, jnp.arange(n))
+
+    error, bias = (np.asarray(a, float) for a in jax.jit(errors)(energy, log_weight))
+    before, after = np.expm1(error), np.expm1(error - bias)
+    noise = before.std() / np.sqrt(runs)
+    if soft and family.softness == 2.0:  # elsewhere it is hardly larger than the noise of all these runs
+        assert before.mean() > 6 * noise
+    assert abs(after.mean()) < 3 * noise + 0.1 * abs(before.mean())
 
 
 @pytest.mark.parametrize("softness", [-0.5, 0.0, 0.5, 2.0, 30.0])
