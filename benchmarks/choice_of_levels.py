@@ -1,15 +1,18 @@
 """What does the choice of levels cost in bias?  Volumes against exact ones, with two rules for how far a step goes.
 
-    python benchmarks/choice_of_levels.py            about five minutes on two cores
+    python benchmarks/choice_of_levels.py [--without phi6]           some minutes on two cores
 
 A step may keep 95% of the effective size.  Measured as the quotient of Kish's sizes after and before it, the rule listens to
 the noise of the weights that are carried along; as the conditional effective size (`population.kept_share`) it does not.
-A Gaussian in 100 dimensions has an exact log G(E): told is how far the last one is off, mean over replicas, and by the last
-rows the log odds of the phases of phi^6 at L = 16, where mu2* = 2.28660(4) by multicanonical chains.
+Either is chosen from the particles that then measure it; what that adds to first order (`population.choice_bias`) is
+subtracted in the third rule, the engine's.  Gaussian and spike and slab have an exact log G(E): told is by how much the
+logarithm of the mean of G at the last level is off; the last rows have the log odds of the phases of phi^6 at L = 16, where
+mu2* = 2.28660(4) by multicanonical chains.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -21,36 +24,45 @@ import numpy as np
 import lattices
 import observables
 import quenchphys as qp
-from quenchphys import levels
+from quenchphys import levels, transition
 from quenchphys.devices import programs
-from quenchphys.population import effective_size, kept_share
+from quenchphys.population import choice_bias, effective_size, kept_share
 
 SOFTNESS, EXACT_MU2 = 46.0, 2.28660
+REPLICAS = 64
 
 
 def quotient(log_weight: Any, log_ratio: Any) -> Any:
     return effective_size(log_weight + log_ratio) / effective_size(log_weight)
 
 
-RULES = {"Kish, after over before": quotient, "conditional": kept_share}
+def nothing(*_: Any) -> float:
+    return 0.0
 
 
-def last_volume(particles: int) -> tuple[float, float, int]:
-    """Measured minus exact log G at the last level of a Gaussian's ladder, its error, and the number of levels."""
-    target = qp.targets.gaussian(100)
-    ladder = qp.quench(target, particles=particles, replicas=64, softness=SOFTNESS, configurations=1, progress=False)
+RULES = {
+    "Kish, after over before": (quotient, nothing),
+    "conditional": (kept_share, nothing),
+    "conditional, corrected": (kept_share, choice_bias),
+}
+
+
+def last_volume(target: Any, particles: int) -> tuple[float, float, int]:
+    """log of the mean of measured over exact G at the last level, nu = 2, its error, and the number of levels."""
+    ladder = qp.quench(target, particles=particles, replicas=REPLICAS, softness=2.0, configurations=1, progress=False)
     last = ladder.levels.level_count.values.astype(int) - 1
     off = []
     for replica, k in enumerate(last):
         energy, log_volume = (float(ladder.levels[name].values[replica, k]) for name in ("energy", "log_volume"))
-        off.append(log_volume - target.log_volume(energy, SOFTNESS))
-    return float(np.mean(off)), float(np.std(off, ddof=1) / np.sqrt(len(off))), int(last.mean())
+        off.append(np.exp(log_volume - target.log_volume(energy, 2.0)))
+    mean = float(np.mean(off))
+    return float(np.log(mean)), float(np.std(off, ddof=1) / np.sqrt(len(off)) / mean), int(last.mean())
 
 
 def log_odds(particles: int) -> tuple[float, float, int]:
     """Of the phases of phi^6 at the exact mu2*, where they are 0."""
     model = lattices.phi6(L=16, mu2=EXACT_MU2)
-    ladder = qp.quench(model, particles=particles, replicas=64, softness=SOFTNESS, configurations=1, progress=False)
+    ladder = qp.quench(model, particles=particles, replicas=REPLICAS, softness=SOFTNESS, configurations=1, progress=False)
     # Telescoped volumes: solving for them self-consistently hides some of the bias.
     found = observables.equal_weight(observables.Pool(ladder, volumes="telescoped"))
     slope = abs(float(found.log_odds_slope))
@@ -58,16 +70,29 @@ def log_odds(particles: int) -> tuple[float, float, int]:
     return value, error, int(ladder.levels.level_count.mean())
 
 
+def gaussian(particles: int) -> tuple[float, float, int]:
+    return last_volume(qp.targets.gaussian(100), particles)
+
+
+def spike_slab(particles: int) -> tuple[float, float, int]:
+    return last_volume(qp.targets.spike_slab(20), particles)
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--without", nargs="*", default=[], choices=("gaussian", "spike_slab", "phi6"))
+    without = parser.parse_args().without
+    measures = {"gaussian": gaussian, "spike_slab": spike_slab, "phi6": log_odds}
+    labels = {"gaussian": "gaussian(100)", "spike_slab": "spike_slab(20)", "phi6": "phi6(L=16)"}
     rows = []
     print(f"{'target':18s} {'particles':>9s}   {'rule':24s} {'levels':>6s}   off by")
-    for name, measure, sizes in (("gaussian(100)", last_volume, (50, 200)), ("phi6(L=16)", log_odds, (50, 200))):
-        for particles in sizes:
-            for rule, function in RULES.items():
+    for measure, name in labels.items():
+        for particles in () if measure in without else (50, 200):
+            for rule, (share, bias) in RULES.items():
                 programs.cache_clear()
                 jax.clear_caches()
-                with mock.patch.object(levels, "kept_share", function):
-                    value, error, count = measure(particles)
+                with mock.patch.object(levels, "kept_share", share), mock.patch.object(transition, "choice_bias", bias):
+                    value, error, count = measures[measure](particles)
                 rows.append({"target": name, "particles": particles, "rule": rule, "off": value, "error": error})
                 print(f"{name:18s} {particles:9d}   {rule:24s} {count:6d}   {value:+.3f} +- {error:.3f}", flush=True)
     Path("out").mkdir(exist_ok=True)
