@@ -1,4 +1,4 @@
-"""Which weight would make walkers meet all energies alike?  Found from how they stepped, not from how often they came.
+"""Which weight makes walkers meet energies as often as they should?  Found from how they stepped, not from where they were.
 
 Walkers that have hardly crossed say little by their histogram, which still shows where they were put.  But how often they
 step from one bin of U to another is right as soon as they are in equilibrium within a bin: the energies that the walk has
@@ -6,7 +6,7 @@ in the end are the stationary distribution p of the matrix of these steps,
 
     sum_i p_i P_ij = p_j,     P_ij = (steps from i to j) / (steps from i),
 
-and a weight w/p makes them flat.  (Transition-matrix Monte Carlo: Wang, Tay and Swendsen 1999.)
+and a weight w t/p makes them t.  (Transition-matrix Monte Carlo: Wang, Tay and Swendsen 1999.)
 """
 
 from __future__ import annotations
@@ -17,20 +17,28 @@ from scipy.interpolate import CubicSpline
 
 Array = np.ndarray
 
-BINS = 48  # between the ends of a weight, and one beyond either
+FEWEST_BINS, MOST_BINS = 8, 48  # between the ends of a weight, and one beyond either
+NARROWEST = 4.0  # nats: from bin to bin the noise of the steps changes the force on a walker by little
+RAREST = 0.1  # of the mean: no energy is wanted more rarely
 DOUBT = 0.5  # steps to either neighbour that every bin is given, so that none is without a way
 
 
-def flattened(walk: xr.Dataset, energy: Array, log_weight: Array) -> tuple[Array, Array]:
+def flattened(walk: xr.Dataset, energy: Array, log_weight: Array, like: Array | None = None) -> tuple[Array, Array]:
     """The weight of `walk`, given at ascending energies, changed so that all of these are met alike.
 
-    It is multiplied by a smooth function between the first and the last energy, and a constant beyond.
+    Or as often as they are among the energies `like`, such as those a ladder sampled.  The weight is multiplied by a smooth
+    function between the first and the last energy, and a constant beyond.  Ends so close that a weight can hardly be wrong
+    between them keep the one they have.
     """
-    edges = np.linspace(energy[0], energy[-1], BINS + 1)
-    place = np.digitize(walk["energy"].values, edges)  # 0 and BINS + 1 lie beyond the ends
-    steps = _neighbours(BINS + 2)
+    bins = int(min(MOST_BINS, (energy[-1] - energy[0]) // NARROWEST))
+    if bins < FEWEST_BINS:
+        return energy, log_weight
+    edges = np.linspace(energy[0], energy[-1], bins + 1)
+    place = np.digitize(walk["energy"].values, edges)  # 0 and bins + 1 lie beyond the ends
+    steps = _neighbours(bins + 2)
     np.add.at(steps, (place[:, :-1].ravel(), place[:, 1:].ravel()), 1.0)
-    met = np.log(stationary(steps)[1:-1])
+    wanted = np.ones(bins) if like is None else np.histogram(like, edges)[0]
+    met = np.log(stationary(steps)[1:-1]) - np.log(np.maximum(wanted, RAREST * wanted.mean() + 1e-300))
     middle = 0.5 * (edges[1:] + edges[:-1])
     change = CubicSpline(middle, met, bc_type="natural")(np.clip(energy, middle[0], middle[-1]))
     return energy, log_weight - (change - change.mean())

@@ -33,6 +33,7 @@ def walk(
     """
     start: Any = spread_starts(pilot, ends.low, ends.high, GROUPS, WALKERS, effort.seed)
     weight = observables.flat_weight(pool, ends.low, ends.high)
+    seen = np.concatenate([replica.energy for replica in pool.replicas])
     walks: list[xr.Dataset] = []
     crossed = np.zeros(GROUPS)
     for part in range(MOST_PARTS):
@@ -46,7 +47,7 @@ def walk(
         done = study.dataset(f"walk{part}_{name}", words, go)
         start = done
         if part == 0:
-            weight = observables.flattened(done, *weight)
+            weight = observables.flattened(done, *weight, like=seen)
         else:
             walks.append(done)
             crossed = crossings(walks, phases.by, ends.inner)
