@@ -13,7 +13,7 @@ from pathlib import Path
 import jax
 from jax.experimental.compilation_cache import compilation_cache
 
-WORTH_KEEPING = 0.2  # seconds of compilation
+WORTH_KEEPING = 0.0  # seconds of compilation: dozens of small programs take as long to compile as a large one to load
 
 
 @cache

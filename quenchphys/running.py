@@ -26,7 +26,7 @@ from quenchphys.forking import check_not_forked
 from quenchphys.interruption import Asked, Interrupted, interruptible
 from quenchphys.ladder import Ladder
 from quenchphys.levels import Family
-from quenchphys.noise import GENERATOR
+from quenchphys.noise import GENERATOR, halves, keys_of
 from quenchphys.pacing import Pace
 from quenchphys.problem import as_argument, check, check_energies
 from quenchphys.processes import any_of, first, to_host
@@ -124,10 +124,8 @@ def begin(
     store: Store | None,
 ) -> Course:
     """Draw from the prior, choose the first level, tune the kernel."""
-    common, replica_key = jax.random.split(jax.random.key(settings.seed, impl=GENERATOR))
-    # Folding in the number of a replica keeps its random numbers whatever the number of replicas.
-    key = jax.vmap(lambda r: jax.random.fold_in(replica_key, r))(np.arange(settings.replicas))
-    prior_key, start_key = jax.vmap(jax.random.split, out_axes=1)(key)
+    common, key = keys_of(jax.random.key(settings.seed, impl=GENERATOR), settings.replicas)
+    prior_key, start_key = halves(key)
     flagged, draws, seen = program.draw_prior(argument, prior_key)
     prior, undefined = to_host(({"energy": draws.energy, **seen}, flagged))
     check_energies(prior["energy"], undefined)

@@ -35,7 +35,7 @@ from quenchphys.devices import mesh_for
 from quenchphys.forking import check_not_forked
 from quenchphys.kernels import HMC, Kernel, MinimumNorm
 from quenchphys.moving import Level, move
-from quenchphys.noise import GENERATOR
+from quenchphys.noise import GENERATOR, keys_of
 from quenchphys.problem import as_argument, check
 from quenchphys.processes import to_host
 from quenchphys.running import contained
@@ -257,8 +257,7 @@ def multicanonical(
     with contained(mesh):
         program, argument = programs(plan, mesh), as_argument(problem)
         argument = OnSites(argument) if sites else argument
-        common, replica_key = jax.random.split(jax.random.key(seed, impl=GENERATOR))
-        key = jax.vmap(lambda r: jax.random.fold_in(replica_key, r))(np.arange(replicas))
+        common, key = keys_of(jax.random.key(seed, impl=GENERATOR), replicas)
         state = program.begin(argument, weight, key, common, start)
         if before is not None:
             warm_up = 0
