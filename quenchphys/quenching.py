@@ -31,7 +31,7 @@ from quenchphys.stopping import StopRule, suggested
 
 # Of the ladders that only tell how soft the levels may be.
 PILOT_SIZE = 64_000  # particles times dimension, as long as that is no fewer than
-PILOT_PARTICLES = 100
+PILOT_PARTICLES = 32
 PILOT_REPLICAS, PILOT_ESS, PILOT_STEPS = 2, 0.5, 16
 
 

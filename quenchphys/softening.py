@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from quenchphys.ladder import Ladder
 from quenchphys.streaming import blocks, release
@@ -29,6 +30,7 @@ SAFE, SUSPICIOUS = 0.35, 0.5
 REMEMBERED = 0.6
 GROWTH = 16.0  # by which one pilot's reading may raise the softness
 LARGEST_ERROR = 0.04  # of r where it is small
+MOST_STRETCHES = 32  # in which r is read, as long as a ladder has more levels than that takes
 PILOTS = 6
 
 
@@ -48,8 +50,12 @@ class Curvature(NamedTuple):
 
     @property
     def bound(self) -> float:
-        """The largest r that is possible: two standard errors above the reading."""
-        return float(np.max(self.ratio + 2 * self.error))
+        """The largest r that is possible: two standard errors above the reading.
+
+        The largest of n readings of the same r is too large by itself, as the largest of n normal numbers is.
+        """
+        chance = ndtri(0.5 ** (1 / len(self.ratio)))  # its median
+        return float(np.max(self.ratio + (2 - chance) * self.error))
 
 
 def curvature(ladder: Ladder) -> Curvature:
@@ -72,13 +78,14 @@ def curvature(ladder: Ladder) -> Curvature:
 
 
 def _stretches(energy: np.ndarray, slack: np.ndarray, softness: float, noise: float) -> list[np.ndarray]:
-    """Levels to be averaged over: as wide as a level is in U, which does not feel what is narrower, and as many as it takes
-    for a small error."""
+    """Levels to be averaged over: as wide as a level is in U, which does not feel what is narrower, as many as it takes
+    for a small error, and no fewer than a small part of the ladder."""
+    fewest = max(noise / LARGEST_ERROR**2, len(energy) / MOST_STRETCHES)
     travelled = np.cumsum(-np.diff(energy, prepend=energy[0]) * math.sqrt(softness + 1) / slack)
     found, begin = [], 0
     for end in range(1, len(energy) + 1):
         wide = travelled[end - 1] - travelled[begin] >= 1
-        if (wide and noise / (end - begin) <= LARGEST_ERROR**2) or end == len(energy):
+        if (wide and end - begin >= fewest) or end == len(energy):
             found.append(np.arange(begin, end))
             begin = end
     return found

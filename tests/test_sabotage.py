@@ -1,4 +1,4 @@
-"""Does every row of `sabotage.py` still name a line of the code?  One whose line is gone breaks nothing, and proves nothing."""
+"""Does every row of `sabotage.py` still name a line of the code?  One whose line is gone proves nothing."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from quenchphys.softening import too_soft
 
 LARGEST_SCATTER = 1.5  # nats of log odds between groups, above which an average of them is not to be trusted
 FEWEST_CROSSINGS = 2.0  # from phase to phase, a group of walkers
-ENOUGH_CROSSINGS = 3.0  # a group, for which walkers walk on
+ENOUGH_CROSSINGS = 6.0  # a group on average, and the fewest in each, until which walkers walk on
 DISAGREEMENT = 5.0  # standard errors between pilot and walkers, and nats, above which one of them missed something
 
 

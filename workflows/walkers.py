@@ -11,7 +11,7 @@ import observables
 import quenchphys as qp
 from observables.walks import crossings, spread_starts
 from workflows.effort import GROUPS, MOST_PARTS, PARTS, WALKERS, Effort
-from workflows.phases import ENOUGH_CROSSINGS, Ends, Phases
+from workflows.phases import ENOUGH_CROSSINGS, FEWEST_CROSSINGS, Ends, Phases
 from workflows.study import Study
 
 Weight = tuple[np.ndarray, np.ndarray]  # energies, log w
@@ -27,30 +27,31 @@ def walk(
     ends: Ends,
     phases: Phases,
 ) -> list[xr.Dataset]:
-    """What they saw, in all parts but the first, in which they forget where they came from and improve their weight.
+    """What they saw with the weight they have in the end.
 
-    They walk as many sweeps as they were given, and on, up to six times as many, until they have crossed often enough.
+    After the first part, in which they forget where they came from, they improve their weight.  They walk as many sweeps
+    as they were given; if by then they have hardly crossed they improve it again, by all they saw, begin to count anew, and
+    walk on, up to ten times as many sweeps in all, until they have crossed often enough.
     """
     start: Any = spread_starts(pilot, ends.low, ends.high, GROUPS, WALKERS, effort.seed)
     weight = observables.flat_weight(pool, ends.low, ends.high)
     seen = np.concatenate([replica.energy for replica in pool.replicas])
     walks: list[xr.Dataset] = []
-    crossed = np.zeros(GROUPS)
     for part in range(MOST_PARTS):
-        if part >= PARTS and crossed.mean() >= ENOUGH_CROSSINGS:
-            break
         words = f"walkers: part {part + 1} of {max(part + 1, PARTS)}"
 
         def go(start: Any = start, part: int = part, weight: Weight = weight) -> xr.Dataset:
             return effort.walk(problem, start, weight, part)
 
-        done = study.dataset(f"walk{part}_{name}", words, go)
-        start = done
-        if part == 0:
-            weight = observables.flattened(done, *weight, like=seen)
-        else:
-            walks.append(done)
-            crossed = crossings(walks, phases.by, ends.inner)
-            count = int(crossed.sum())
-            study.narrator.say(f"{words}, {GROUPS} x {WALKERS}: {count} crossings from phase to phase so far")
+        start = study.dataset(f"walk{part}_{name}", words, go)
+        walks.append(start)
+        crossed = crossings(walks, phases.by, ends.inner)
+        enough = crossed.mean() >= ENOUGH_CROSSINGS and crossed.min() >= FEWEST_CROSSINGS
+        if part > 0:
+            study.narrator.say(f"{words}, {GROUPS} x {WALKERS}: {int(crossed.sum())} crossings from phase to phase so far")
+        if part == 0 or (part == PARTS - 1 and not enough):
+            weight = observables.flattened(xr.concat([walk[["energy"]] for walk in walks], "sweep"), *weight, like=seen)
+            walks = []
+        elif len(walks) >= PARTS - 1 and enough:
+            break
     return walks

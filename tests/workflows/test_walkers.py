@@ -1,0 +1,76 @@
+"""When do walkers improve their weight, and when have they walked enough?  With walks that are made up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from workflows import walkers
+from workflows.effort import GROUPS, MOST_PARTS, PARTS, WALKERS
+from workflows.narration import Narrator
+from workflows.phases import Ends, Phases
+
+SWEEPS = 16
+ENDS, PHASES = Ends(-100.0, 0.0, -10.0, (0.2, 0.8)), Phases("q", 0.5)
+
+
+class MadeUp:
+    """Walkers that keep their phase until the part `first`, and then change it `times` times a part."""
+
+    def __init__(self, first: int, times: int):
+        self.first, self.times, self.weights = first, times, []
+
+    def walk(self, problem, start, weight, part):
+        self.weights.append(np.array(weight[1]))
+        shape = (GROUPS, SWEEPS, WALKERS)
+        q = np.zeros(shape)
+        if part >= self.first:
+            q[:, :, 0] = (part * self.times + np.arange(SWEEPS) * self.times // SWEEPS) % 2
+        energy = np.random.default_rng(part).uniform(-100, 0, shape)
+        dims = ("replica", "sweep", "walker")
+        return xr.Dataset({"q": (dims, q), "energy": (dims, energy)})
+
+    seed = 0
+
+
+class Shelf:
+    narrator = Narrator(False)
+
+    def dataset(self, name, words, make):
+        return make().assign_attrs(name=name)
+
+
+@pytest.fixture
+def walked(monkeypatch):
+    energy = np.linspace(-100.0, 0.0, 40)
+    monkeypatch.setattr(walkers, "spread_starts", lambda *_: None)
+    monkeypatch.setattr(walkers.observables, "flat_weight", lambda *_: (energy, np.zeros_like(energy)))
+
+    class Pool:
+        replicas = (xr.Dataset({"energy": ("sample", energy)}),)
+
+    def run(made_up):
+        found = walkers.walk(Shelf(), made_up, None, "x", None, Pool(), ENDS, PHASES)
+        changes = [i for i, (a, b) in enumerate(zip(made_up.weights, made_up.weights[1:], strict=False)) if (a != b).any()]
+        return [walk.attrs["name"] for walk in found], changes
+
+    return run
+
+
+def test_walkers_that_cross_walk_as_long_as_they_were_asked_to(walked):
+    names, changes = walked(MadeUp(first=0, times=3))
+    assert names == [f"walk{part}_x" for part in range(1, PARTS)]
+    assert changes == [0]
+
+
+def test_walkers_that_hardly_cross_improve_their_weight_again_and_walk_on(walked):
+    names, changes = walked(MadeUp(first=PARTS + 20, times=1))
+    assert changes == [0, PARTS - 1]
+    # Six crossings of each group, one in a part, and none counted before the last change of the weight.
+    assert names == [f"walk{part}_x" for part in range(PARTS, PARTS + 20 + 6)]
+
+
+def test_walkers_that_never_cross_are_stopped(walked):
+    names, _ = walked(MadeUp(first=MOST_PARTS, times=1))
+    assert names[-1] == f"walk{MOST_PARTS - 1}_x"
