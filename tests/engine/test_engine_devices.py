@@ -17,7 +17,7 @@ RUN = """
 import jax
 jax.config.update("jax_num_cpu_devices", 8)
 import lattices, quenchphys as qp
-settings = dict(particles=512, replicas=2, seed=3, stop=qp.LevelLimit(20))
+settings = dict(particles=512, replicas=2, seed=3, stop=qp.LevelLimit(16))
 one, other = (qp.quench(lattices.phi6(L=8, mu2=2.2948), **settings, devices=devices) for devices in (1, 8))
 for part in ("levels", "particles", "prior"):
     assert getattr(one, part).identical(getattr(other, part)), part

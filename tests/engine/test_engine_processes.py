@@ -23,7 +23,7 @@ if processes != "1":
     qp.join(f"localhost:{port}", int(processes), int(process))
 try:
     ladder = qp.quench(
-        qp.targets.gaussian(40), particles=800, replicas=2, seed=5, stop=qp.LevelLimit(64),
+        qp.targets.gaussian(40), particles=800, replicas=2, seed=5, stop=qp.LevelLimit(32),
         kernel=qp.MALA(steps=8), checkpoint=qp.Checkpoint(folder, levels=16),
     )
 except qp.ProcessLost as gone:
