@@ -21,7 +21,7 @@ PILOT_REPLICAS = 4  # the fewest with a jackknife
 # Walkers between two phases.  Errors come from the groups; a walker of phi^6 at L = 40 crosses about three times.
 GROUPS, WALKERS, SWEEPS = 16, 8, 1600
 PARTS = 11  # in which they walk, each kept when it is done
-MOST_PARTS = 101  # to which they walk on while they have hardly crossed
+MOST_PARTS = 100  # to which they walk on while they have hardly crossed
 BURN_IN = 0.1  # of all sweeps, the first part, which is not counted
 WALK_SEED = 50  # between those of pilots and those of another study
 

@@ -66,7 +66,7 @@ def coexistence(
         finds it too large.
     sweeps
         Of the walkers: the error of the coupling falls with its square root.  Walkers that have hardly crossed from phase
-        to phase walk on, up to ten times as long.
+        to phase walk on, up to nine times as long.
     out
         File for the result; ladders go into a folder beside it, and a repeated call takes them up.
     overwrite

@@ -15,6 +15,7 @@ from workflows.phases import ENOUGH_CROSSINGS, FEWEST_CROSSINGS, Ends, Phases
 from workflows.study import Study
 
 Weight = tuple[np.ndarray, np.ndarray]  # energies, log w
+FORGETTING = 0.2  # share of a walk with a weight that was improved twice, in which the old one is forgotten
 
 
 def walk(
@@ -30,13 +31,14 @@ def walk(
     """What they saw with the weight they have in the end.
 
     After the first part, in which they forget where they came from, they improve their weight.  They walk as many sweeps
-    as they were given; if by then they have hardly crossed they improve it again, by all they saw, begin to count anew, and
-    walk on, up to ten times as many sweeps in all, until they have crossed often enough.
+    as they were given; if by then they have hardly crossed they improve it again, by all they saw, and walk on, up to nine
+    times as many sweeps in all, until they have crossed often enough.  Of that walk the first fifth is not counted either.
     """
     start: Any = spread_starts(pilot, ends.low, ends.high, GROUPS, WALKERS, effort.seed)
     weight = observables.flat_weight(pool, ends.low, ends.high)
     seen = np.concatenate([replica.energy for replica in pool.replicas])
     walks: list[xr.Dataset] = []
+    forgetting = 0.0  # share of the walks that is not counted
     for part in range(MOST_PARTS):
         words = f"walkers: part {part + 1} of {max(part + 1, PARTS)}"
 
@@ -45,13 +47,14 @@ def walk(
 
         start = study.dataset(f"walk{part}_{name}", words, go)
         walks.append(start)
-        crossed = crossings(walks, phases.by, ends.inner)
+        counted = walks[int(forgetting * len(walks)) :]
+        crossed = crossings(counted, phases.by, ends.inner)
         enough = crossed.mean() >= ENOUGH_CROSSINGS and crossed.min() >= FEWEST_CROSSINGS
         if part > 0:
             study.narrator.say(f"{words}, {GROUPS} x {WALKERS}: {int(crossed.sum())} crossings from phase to phase so far")
         if part == 0 or (part == PARTS - 1 and not enough):
             weight = observables.flattened(xr.concat([walk[["energy"]] for walk in walks], "sweep"), *weight, like=seen)
-            walks = []
+            walks, forgetting = [], 0.0 if part == 0 else FORGETTING
         elif len(walks) >= PARTS - 1 and enough:
             break
-    return walks
+    return counted
