@@ -1,7 +1,7 @@
 """How does the cost of a coexistence point grow with the lattice?
 
     python benchmarks/growth.py --sizes 8 16 24 40          about 20 minutes on two cores
-    python benchmarks/growth.py --sizes 64                  half an hour more, not trusted; the table has all sizes so far
+    python benchmarks/growth.py --sizes 64                  half an hour more; the table has all sizes so far
 
 Each size is one call of `workflows.coexistence` with default settings, compilation included: pilot, anchor and walkers.
 Rows are kept in out/growth.json, and exponents in V = L^2 are fitted to all of them: of the site-gradients and the
