@@ -26,7 +26,6 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from jax.sharding import Mesh, PartitionSpec
-from scipy.interpolate import CubicSpline
 
 from quenchphys.adaptation import track
 from quenchphys.caching import keep_compiled_programs
@@ -62,6 +61,8 @@ class Weight(NamedTuple):
     @staticmethod
     def through(energy: np.ndarray, log_weight: np.ndarray, intervals: int = TABLE) -> Weight:
         """The smooth curve through ascending points."""
+        from scipy.interpolate import CubicSpline  # a sixth of what importing quenchphys would take
+
         nodes = np.linspace(energy[0], energy[-1], intervals + 1)
         width = nodes[1] - nodes[0]
         spline = CubicSpline(nodes, CubicSpline(energy, log_weight)(nodes))
