@@ -6,14 +6,18 @@ BIN := .venv/bin
 # Packages have templates that are not Python, so its exit code says nothing.
 COMPILE := $(BIN)/python -m compileall -q -j 0 .venv/lib > /dev/null 2>&1 || true
 
-.PHONY: demo test lint lock clean
+.PHONY: demo test lint suite lock clean
 
 demo: .venv/ready
 	mkdir -p out
 	$(BIN)/quenchphys coexistence --L 8 --bracket 2.25 2.33 --out out/coexistence.nc --plot out/coexistence.png --overwrite
 
+# The checks take one core for half a minute, beside the tests.
+test: .venv/ready
+	$(MAKE) --jobs=2 suite lint
+
 # Two workers on two cores: threads of linear algebra on top of them would only wait for each other.
-test: lint
+suite: .venv/ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
 lint: .venv/ready

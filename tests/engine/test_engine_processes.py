@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -13,39 +14,40 @@ import pytest
 
 import quenchphys as qp
 
-RUN = """
-import sys
-import jax
-jax.config.update("jax_num_cpu_devices", 1)
-import quenchphys as qp
-port, processes, process, folder = sys.argv[1:]
-if processes != "1":
-    qp.join(f"localhost:{port}", int(processes), int(process))
-try:
-    ladder = qp.quench(
-        qp.targets.gaussian(40), particles=800, replicas=2, seed=5, stop=qp.LevelLimit(32),
-        kernel=qp.MALA(steps=8), checkpoint=qp.Checkpoint(folder, levels=16),
-    )
-except qp.ProcessLost as gone:
-    print("LOST", gone, flush=True)
-    import os
-    os._exit(1)
-print("DONE", ladder.attrs["devices"], float(ladder.levels.log_volume[0, -1]).hex(), flush=True)
-"""
+
+def quench(**more) -> qp.Ladder:
+    settings = {"particles": 800, "replicas": 2, "seed": 5, "kernel": qp.MALA(steps=8), "stop": qp.LevelLimit(32)}
+    return qp.quench(qp.targets.gaussian(40), **settings, **more)
 
 
-def start(processes: int, folder: Path) -> list[subprocess.Popen]:
+def end_of(ladder: qp.Ladder) -> str:
+    return float(ladder.levels.log_volume[0, -1]).hex()
+
+
+def one_of_two(port: str, process: str, folder: str) -> None:
+    qp.join(f"localhost:{port}", 2, int(process))
+    try:
+        ladder = quench(checkpoint=qp.Checkpoint(folder, levels=16))
+    except qp.ProcessLost as gone:
+        print("LOST", gone, flush=True)
+        os._exit(1)
+    print("DONE", ladder.attrs["devices"], end_of(ladder), flush=True)
+
+
+def start(devices: int, folder: Path) -> list[subprocess.Popen]:
+    """Two processes with so many devices each."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     return [
         subprocess.Popen(
-            [sys.executable, "-c", RUN, str(port), str(processes), str(number), str(folder)],
+            [sys.executable, __file__, str(port), str(number), str(folder)],
+            env=os.environ | {"JAX_NUM_CPU_DEVICES": str(devices)},
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        for number in range(processes)
+        for number in range(2)
     ]
 
 
@@ -55,9 +57,10 @@ def said(process: subprocess.Popen, word: str) -> list[str]:
     return lines[0].split()
 
 
-def test_one_of_two_is_killed_and_four_go_on_to_the_same_numbers(tmp_path):
+def test_one_of_two_is_killed_and_others_go_on_to_the_same_numbers(tmp_path):
+    """A replica for each process, then the particles of a replica on two devices of a process, then all on one device."""
     folder = tmp_path / "checkpoint"
-    two = start(2, folder)
+    two = start(1, folder)
     try:
         deadline = time.monotonic() + 240
         while not any((folder / "generations").glob("*/_CHECKPOINT_METADATA")):
@@ -71,13 +74,9 @@ def test_one_of_two_is_killed_and_four_go_on_to_the_same_numbers(tmp_path):
     finally:
         for process in two:
             process.kill()
-    four = start(4, folder)
-    ends = [said(process, "DONE") for process in four]
-    alone = said(*start(1, tmp_path / "alone"), "DONE")
-    assert alone[1:4] == ["1", "x", "1"]
-    for end in ends:
-        assert end[1:4] == ["2", "x", "2"]
-        assert end[4] == alone[4]
+    alone = quench(devices=1)
+    for process in start(2, folder):
+        assert said(process, "DONE") == ["DONE", "2", "x", "2", end_of(alone)]
 
 
 def test_what_joining_asks_for():
@@ -87,3 +86,7 @@ def test_what_joining_asks_for():
         qp.join("localhost:1234", 2, 2)
     with pytest.raises(ValueError, match="host:port"):
         qp.join("localhost", 2, 0)
+
+
+if __name__ == "__main__":
+    one_of_two(*sys.argv[1:])
