@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -181,7 +182,7 @@ class ScalarField:
             "stiffness": float(self.stiffness),
         }
 
-    @property
+    @cached_property  # asked for by stop, phases and every workflow
     def mean_field(self) -> MeanField:
         return describe(
             np.asarray(self.lattice.eigenvalues, float),

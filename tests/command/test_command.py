@@ -82,10 +82,9 @@ def test_help_teaches(capsys):
 
 
 def test_ctrl_c_leaves_what_was_computed(tmp_path, ctrl_c):
-    """In a process of its own: interrupted in a ladder that is much too long, it ends soon, and says how to go on."""
+    """In a process of its own: interrupted in a study that is much too long, it ends soon, and says how to go on."""
     out = tmp_path / "run.nc"
-    command = [sys.executable, "-m", "quenchphys", "coexistence", "--L", "4", "--bracket", "2.2", "2.5"]
-    command += ["--particles", "20000", "--out", str(out)]
+    command = [sys.executable, "-m", "quenchphys", *POINT, "--sweeps", "1000000", "--out", str(out)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         while not list((tmp_path / "run.ladders").glob("*.checkpoint/*")):
@@ -100,5 +99,5 @@ def test_ctrl_c_leaves_what_was_computed(tmp_path, ctrl_c):
     assert "Traceback" not in rest
     assert "the same command goes on" in rest
     assert not out.exists()
-    assert list((tmp_path / "run.ladders").glob("*.checkpoint"))
+    assert list((tmp_path / "run.ladders").glob("pilot_*"))
     assert time.monotonic() - begun < 300

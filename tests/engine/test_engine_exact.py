@@ -21,7 +21,7 @@ def log_z(ladder):
 
 @pytest.fixture(scope="module")
 def gaussian():
-    return qp.targets.gaussian(20), qp.quench(qp.targets.gaussian(20), particles=400, replicas=16, seed=1)
+    return qp.targets.gaussian(20), qp.quench(qp.targets.gaussian(20), particles=200, replicas=16, seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_too_shallow_a_quench_misses_the_spike_and_says_so():
 def test_other_softness(softness):
     """Any nu gives the same evidence of a smooth target; above 4 with HMC."""
     target = qp.targets.gaussian(20)
-    ladder = qp.quench(target, particles=400, replicas=16, seed=5, softness=softness)
+    ladder = qp.quench(target, particles=200, replicas=16, seed=5, softness=softness)
     within(*log_z(ladder), target.log_z)
 
 

@@ -77,7 +77,7 @@ def test_first_order_follows_the_multiplicity_term(tmp_path, monkeypatch):
 
 def test_second_order_finds_where_binder_cumulants_meet():
     sizes, bracket = [4, 8, 16], (-0.6, 0.4)
-    settings = {**SMALL, "particles": 128, "lam": 0.25, "eta": 0.0}
+    settings = {**SMALL, "lam": 0.25, "eta": 0.0}
     found = workflows.finite_size_scaling(sizes, bracket, **settings)
     critical = float(found.mu2_critical)
     assert found.attrs["order"] == "second"
