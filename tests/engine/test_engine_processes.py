@@ -16,7 +16,7 @@ import quenchphys as qp
 
 
 def quench(**more) -> qp.Ladder:
-    settings = {"particles": 800, "replicas": 2, "seed": 5, "kernel": qp.MALA(steps=8), "stop": qp.LevelLimit(32)}
+    settings = {"particles": 800, "replicas": 1, "seed": 5, "kernel": qp.MALA(steps=8), "stop": qp.LevelLimit(32)}
     return qp.quench(qp.targets.gaussian(40), **settings, **more)
 
 
@@ -34,15 +34,14 @@ def one_of_two(port: str, process: str, folder: str) -> None:
     print("DONE", ladder.attrs["devices"], end_of(ladder), flush=True)
 
 
-def start(devices: int, folder: Path) -> list[subprocess.Popen]:
-    """Two processes with so many devices each."""
+def start_two(folder: Path) -> list[subprocess.Popen]:
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     return [
         subprocess.Popen(
             [sys.executable, __file__, str(port), str(number), str(folder)],
-            env=os.environ | {"JAX_NUM_CPU_DEVICES": str(devices)},
+            env=os.environ | {"JAX_NUM_CPU_DEVICES": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -58,9 +57,9 @@ def said(process: subprocess.Popen, word: str) -> list[str]:
 
 
 def test_one_of_two_is_killed_and_others_go_on_to_the_same_numbers(tmp_path):
-    """A replica for each process, then the particles of a replica on two devices of a process, then all on one device."""
+    """The particles of one replica on two processes, twice, and the whole on one device."""
     folder = tmp_path / "checkpoint"
-    two = start(1, folder)
+    two = start_two(folder)
     try:
         deadline = time.monotonic() + 240
         while not any((folder / "generations").glob("*/_CHECKPOINT_METADATA")):
@@ -75,8 +74,8 @@ def test_one_of_two_is_killed_and_others_go_on_to_the_same_numbers(tmp_path):
         for process in two:
             process.kill()
     alone = quench(devices=1)
-    for process in start(2, folder):
-        assert said(process, "DONE") == ["DONE", "2", "x", "2", end_of(alone)]
+    for process in start_two(folder):
+        assert said(process, "DONE") == ["DONE", "1", "x", "2", end_of(alone)]
 
 
 def test_what_joining_asks_for():

@@ -17,7 +17,7 @@ from quenchphys.stopping import suggested
 def phi6():
     """A lattice at coexistence, at the softness it recommends and far beyond."""
     model = lattices.phi6(L=8, mu2=2.2948)
-    return {nu: qp.quench(model, particles=400, replicas=4, softness=nu) for nu in (8.0, 300.0)}
+    return {nu: qp.quench(model, particles=200, replicas=4, softness=nu) for nu in (8.0, 300.0)}
 
 
 def test_curvature_of_a_gaussian():
@@ -56,7 +56,7 @@ def test_choosing_goes_down_from_too_soft_a_ladder(phi6):
 
 def test_a_kink_keeps_the_smallest_softness():
     target = qp.targets.spike_slab(10)
-    assert read_softness(target, 1000, 0, None, suggested(target.stop))[0] == SMALLEST
+    assert read_softness(target, 200, 0, None, suggested(target.stop))[0] == SMALLEST
 
 
 def test_auto():
