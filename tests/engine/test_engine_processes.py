@@ -16,7 +16,7 @@ import quenchphys as qp
 
 
 def quench(**more) -> qp.Ladder:
-    settings = {"particles": 800, "replicas": 1, "seed": 5, "kernel": qp.MALA(steps=8), "stop": qp.LevelLimit(32)}
+    settings = {"particles": 800, "replicas": 1, "seed": 5, "kernel": qp.MALA(steps=8), "stop": qp.LevelLimit(64)}
     return qp.quench(qp.targets.gaussian(40), **settings, **more)
 
 
