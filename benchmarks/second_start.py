@@ -5,8 +5,9 @@
 All processes begin with nothing in memory, the first with an empty cache as well.  Each makes the same call twice, with
 other seeds.  Told are the import; the time from the call to the first level in the second call, which is all sampling
 (draws from the prior, warm-up, a first block of levels); and what the first call takes longer: tracing, and compiling or
-loading.  That is the time a process takes before it samples.  Sampling takes a little more or less each time, so there are
-three processes after the first, and the one in the middle counts.
+loading.  That is the time a process takes before it samples.  It hardly depends on the number of particles; there are few,
+since sampling takes a little more or less each time, and of five processes after the first the one in the middle counts.
+At the end: what loading blackjax for dual averaging and resampling would add.
 """
 
 from __future__ import annotations
@@ -35,17 +36,26 @@ L, particles = int(sys.argv[1]), int(sys.argv[2])
 model = lattices.phi6(L=L, mu2=2.2838)
 print(imported, first_levels(0), first_levels(1))
 """
-SHAPES = [(8, 1000), (16, 1000), (40, 100)]
-AGAIN = 3  # processes that find the cache filled
+LOAD = """
+import time, lattices, quenchphys
+begin = time.perf_counter()
+import blackjax
+print(time.perf_counter() - begin)
+"""
+SHAPES = [(8, 100), (16, 100), (40, 20)]
+AGAIN = 5  # processes that find the cache filled
 
 
 def run(L: int, particles: int, cache: str) -> tuple[float, float, float]:
     """Seconds of a new process: import, before it samples, sampling."""
-    command = [sys.executable, "-c", RUN, str(L), str(particles)]
-    env = os.environ | {"XDG_CACHE_HOME": cache}
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
-    imports, once, again = map(float, done.stdout.split()[-3:])
+    imports, once, again = _told(RUN, str(L), str(particles), XDG_CACHE_HOME=cache)
     return imports, once - again, again
+
+
+def _told(code: str, *arguments: str, **env: str) -> list[float]:
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | env)
+    return [float(word) for word in done.stdout.splitlines()[-1].split()]
 
 
 def main() -> None:
@@ -60,6 +70,9 @@ def main() -> None:
             print(f"{L:3d} {8 * particles:11d}   {process:7s} {imports:10.2f} {before:21.2f} {sampling:30.2f}", flush=True)
             found.append({"L": L, "process": process, "import": imports, "before": before, "sampling": sampling})
         print(f"{'':17s}each   {' '.join(f'{before:.2f}' for _, before, _ in later)}", flush=True)
+    blackjax = statistics.median(_told(LOAD)[0] for _ in range(AGAIN))
+    print(f"loading blackjax would take {blackjax:.2f} s")
+    found.append({"blackjax": blackjax})
     Path("out").mkdir(exist_ok=True)
     Path("out/second_start.json").write_text(json.dumps(found, indent=1))
 

@@ -212,7 +212,7 @@ def plain(settings: Settings) -> dict[str, Any]:
 
 def _versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
-    for package in ("quenchphys", "jax", "jaxlib", "numpy", "scipy", "xarray", "blackjax"):
+    for package in ("quenchphys", "jax", "jaxlib", "numpy", "scipy", "xarray"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:

@@ -18,6 +18,7 @@ from quenchphys.noise import GENERATOR
 from quenchphys.pacing import Pace
 from quenchphys.processes import to_host
 from quenchphys.recording import Album, Record
+from quenchphys.searching import Search
 from quenchphys.settings import Settings
 from quenchphys.stopping import StopRule
 from quenchphys.transition import State
@@ -81,10 +82,8 @@ def state_to(state: State) -> Arrays:
 
 
 def state_from(arrays: Arrays) -> State:
-    from blackjax.optimizers.dual_averaging import DualAveragingState
-
     parts: dict[str, Any] = dict(arrays)  # numpy on the host is as good as an array of the device
-    kinds = (Point, dict, DualAveragingState)
+    kinds = (Point, dict, Search)
     groups = {group: make(**_under(group, parts)) for group, make in zip(GROUPS, kinds, strict=True)}
     rest = {name: value for name, value in parts.items() if name in State._fields}
     keys = {name: jax.random.wrap_key_data(rest.pop(name), impl=GENERATOR) for name in ("key", "common")}

@@ -104,7 +104,11 @@ def branch(key: Array, log_weight: Array) -> tuple[Array, Array]:
 
 
 def resample(key: Array, log_weight: Array, size: int) -> Array:
-    """Systematic resampling: indices of `size` particles, copies of j expected size * w_j times."""
-    from blackjax.smc.resampling import systematic
+    """Systematic resampling: indices of `size` particles, copies of j expected size * w_j times.
 
-    return systematic(key, jnp.exp(log_weight), size).astype(jnp.int32)
+    One random number places a comb of `size` teeth on the cumulative weights.
+    """
+    teeth = (jnp.arange(size, dtype=log_weight.dtype) + jax.random.uniform(key)) / size
+    chosen = jnp.searchsorted(jnp.cumsum(jnp.exp(log_weight)), teeth)
+    # Rounding may leave the last tooth beyond the sum.
+    return jnp.minimum(chosen, log_weight.shape[0] - 1).astype(jnp.int32)

@@ -31,6 +31,7 @@ from quenchphys.population import (
     normalise,
     resample,
 )
+from quenchphys.searching import Search
 from quenchphys.spreading import Spread
 
 Array = jax.Array
@@ -82,7 +83,7 @@ class State(NamedTuple):
     step_size: Array
     anisotropy: Array
     scale: Array
-    tuner: Any  # of the step size, in the warm-up
+    tuner: Search  # of the step size, in the warm-up
     level: Array
 
 
@@ -183,7 +184,7 @@ def start(
         step_size=step_size,
         anisotropy=anisotropy,
         scale=scale,
-        tuner=each(tuning()[0], step_size),
+        tuner=each(Search.around, step_size),
         level=jnp.zeros((), jnp.int32),
     )
     return state, log_volume, parent
@@ -220,13 +221,6 @@ def retune(problem: Any, plan: Plan, state: State, moved: Moved) -> State:
     return state._replace(anisotropy=read[0], scale=read[1])
 
 
-def tuning() -> Any:
-    """Dual averaging of the step size: begin, update, final."""
-    from blackjax.optimizers.dual_averaging import dual_averaging
-
-    return dual_averaging()
-
-
 def fresh(state: State) -> State:
     """The same state with new keys."""
     return state._replace(key=jax.vmap(_renewed)(state.key), common=_renewed(state.common))
@@ -241,7 +235,6 @@ def settle(
 ) -> tuple[State, Rung]:
     """Mutate the population at its level, record it, and tune the kernel for the next."""
     moved = mutate(problem, plan, family, state, order.transitions)
-    _, update, _ = tuning()
 
     def quantities(point, seen):  # (replica, quantity, particle) of the particles here
         return jnp.stack([point.energy, *(seen[name] for name in sorted(seen))], axis=1)
@@ -250,7 +243,7 @@ def settle(
         key, said, before, after, log_weight, ancestor, step_size, tuner = item
         key, keep_key = split(key)
         acceptance, undefined, jump = jnp.mean(said, axis=-1)
-        learnt = update(tuner, plan.kernel.target_acceptance - acceptance)
+        learnt = tuner.tell(plan.kernel.target_acceptance - acceptance)
         followed = track(step_size, acceptance, plan.kernel.target_acceptance)
         return (
             key,
@@ -312,7 +305,6 @@ def step_down(
     """From the population at one level to the recorded population at the next."""
     # The first rung is level 0 itself: nothing to reweight, only to mutate and record.
     stay = order.rehearse | (state.level == 0)
-    _, _, learnt = tuning()
 
     def one_replica(item):
         key, energy, log_weight, parameter, lineage, ancestor, step_size, tuner = item
@@ -334,7 +326,7 @@ def step_down(
         lineage = jnp.where(poor, jnp.arange(plan.particles, dtype=jnp.int32), lineage)
         log_weight = jnp.where(poor, -jnp.log(float(plan.particles)), log_weight)
         rehearsed = (state.level == 0) & ~order.rehearse & (tuner.step > 1)
-        step_size = jnp.where(rehearsed, learnt(tuner), step_size)
+        step_size = jnp.where(rehearsed, tuner.found, step_size)
         return key, log_weight, target, lineage, ancestor[parent], step_size, log_ratio, parent, poor
 
     energy = jax.vmap(plan.spread.whole)(state.point.energy)

@@ -86,16 +86,16 @@ BREAKS = [
     Break(
         "branching draws donors evenly",
         "quenchphys/population.py",
-        "jnp.cumsum(jnp.exp(log_weight))",
-        "jnp.cumsum(jnp.where(log_weight > -jnp.inf, 1.0, 0.0))",
+        "cumulative = jnp.cumsum(jnp.exp(log_weight))",
+        "cumulative = jnp.cumsum(jnp.where(log_weight > -jnp.inf, 1.0, 0.0))",
         "tests/engine/test_engine_population.py -k donors",
     ),
     Break(
         "resampling ignores the weights",
         "quenchphys/population.py",
-        "systematic(key, jnp.exp(log_weight), size)",
-        "systematic(key, jnp.full_like(log_weight, 1 / log_weight.size), size)",
-        "tests/engine/test_engine_population.py -k resampling",
+        "jnp.searchsorted(jnp.cumsum(jnp.exp(log_weight)), teeth)",
+        "jnp.searchsorted(jnp.cumsum(jnp.full_like(log_weight, 1 / log_weight.size)), teeth)",
+        "tests/engine/test_engine_population.py -k resampling_keeps",
     ),
     Break(
         "levels are chosen by the size of carried weights",

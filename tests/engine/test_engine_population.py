@@ -41,6 +41,14 @@ def test_branching_chooses_donors_by_weight(weighted):
         assert np.all(np.abs(share - expected) <= 4.5 * error + 1e-12)
 
 
+def test_resampling_is_that_of_blackjax(weighted):
+    from blackjax.smc.resampling import systematic
+
+    for seed in range(50):
+        key, log_weight = jax.random.key(seed), jnp.asarray(weighted)
+        np.testing.assert_array_equal(resample(key, log_weight, 25), systematic(key, jnp.exp(log_weight), 25))
+
+
 def test_resampling_keeps_the_measure_in_expectation(weighted):
     keys = jax.random.split(jax.random.key(3), 20_000)
     chosen = np.asarray(jax.vmap(lambda k: resample(k, jnp.asarray(weighted), 25))(keys))

@@ -17,6 +17,7 @@ from quenchphys.pacing import SLOWEST, WANTED, Pace
 from quenchphys.population import correlation
 from quenchphys.problem import as_argument
 from quenchphys.running import contained, plan_for
+from quenchphys.searching import Search
 from quenchphys.settings import Settings
 
 
@@ -119,3 +120,24 @@ def test_a_ladder_records_what_it_spent():
     assert ladder.attrs["gradients"] == pytest.approx(spent.sum() * qp.HMC().leapfrogs * 64)
     assert list(ladder.levels["quantity"].values) == ["energy", "r2"]
     assert float(ladder.levels.correlation[:, 1:].mean()) < 0.5
+
+
+def test_the_search_for_a_step_size_is_that_of_blackjax():
+    from blackjax.optimizers.dual_averaging import dual_averaging
+
+    begin, update, final = dual_averaging()
+    errors = jnp.asarray(np.random.default_rng(4).uniform(-0.4, 0.6, (50, 3)), jnp.float32)
+    theirs = jax.vmap(begin)(jnp.asarray([0.01, 0.3, 2.0]))
+    ours = jax.vmap(Search.around)(jnp.asarray([0.01, 0.3, 2.0]))
+    for error in errors:
+        theirs, ours = jax.vmap(update)(theirs, error), jax.vmap(Search.tell)(ours, error)
+    for name in ("log_x", "log_x_avg", "step", "avg_error", "mu"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+    np.testing.assert_array_equal(ours.found, final(theirs))
+
+
+def test_the_search_finds_the_step_size_of_a_known_acceptance():
+    search = Search.around(0.1)
+    for _ in range(1000):
+        search = search.tell(0.8 - jnp.exp(-jnp.exp(search.log_x)))  # acceptance exp(-eps)
+    assert float(search.found) == pytest.approx(-np.log(0.8), rel=0.05)
