@@ -86,8 +86,8 @@ class Torus:
     def _hartley(self, x: Array) -> Array:
         if self.transform == "fft":
             return _hartley_fft(x, len(self.shape))
-        for axis, length in enumerate(self.shape):
-            x = _along(x, x.ndim - len(self.shape) + axis, _cas_matrix(length))
+        for length in self.shape:
+            x = _along_first(x, len(self.shape), _cas_matrix(length))
         return x
 
 
@@ -126,11 +126,16 @@ def _neighbours(x: Array, axis: int) -> Array:
     return below + above
 
 
-def _along(x: Array, axis: int, matrix: np.ndarray) -> Array:
+def _along_first(x: Array, dim: int, matrix: np.ndarray) -> Array:
+    """The first of the last `dim` axes transformed, and made the last: after `dim` times all are in their places again.
+
+    Matrix products give their new axis last, so that none has to be moved (`benchmarks/transforms.py`).
+    """
     letters = "abcdefghijklmnopqrstuvwxy"[: x.ndim]
-    result = letters.replace(letters[axis], "z")
+    first = letters[x.ndim - dim]
     # Full precision, since the default of some accelerators rounds the factors to 8 bits.
-    return jnp.einsum(f"{letters},{letters[axis]}z->{result}", x, matrix, precision=jax.lax.Precision.HIGHEST)
+    contraction = f"{letters},{first}z->{letters.replace(first, '')}z"
+    return jnp.einsum(contraction, x, matrix, precision=jax.lax.Precision.HIGHEST)
 
 
 def _hartley_fft(x: Array, dim: int) -> Array:
