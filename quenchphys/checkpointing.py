@@ -21,7 +21,7 @@ import math
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from quenchphys.processes import agreed, first
 from quenchphys.storage import write_whole
 
 GENERATIONS = 2
+PATIENCE = 7 * 24 * 3600  # seconds that a generation may take: a run may be stopped while it is written
 Arrays = dict[str, np.ndarray]
 
 
@@ -170,7 +171,11 @@ class Store:
         return bool(agreed(late or level - self._saved_level >= levels))
 
     def save(self, level: int, state: Arrays, host: Arrays) -> None:
-        """Write a generation in the background; waits only for the one before."""
+        """Write a generation in the background; waits only for the one before.
+
+        If that one failed, this one is written by another writer while the run waits: one generation that is lost is no
+        reason to end a run, a disk that takes none is.
+        """
         import orbax.checkpoint as ocp
 
         if level == self._saved_level:
@@ -185,8 +190,16 @@ class Store:
         )
         try:
             self._open().save(level, args=items)
-        except Exception as cause:
-            raise self._cannot_be_written(cause) from None
+        except Exception:
+            with suppress(Exception):  # it failed, and says so again
+                self._open().close()
+            self._manager = None
+            try:
+                self._open().save(level, args=items, force=True)
+                self._open().wait_until_finished()
+            except Exception as cause:
+                self._manager = None
+                raise self._cannot_be_written(cause) from None
         self._saved_level, self._saved_time = level, time.monotonic()
 
     def close(self) -> None:
@@ -216,6 +229,7 @@ class Store:
             options = ocp.CheckpointManagerOptions(
                 max_to_keep=GENERATIONS,
                 enable_async_checkpointing=True,
+                async_options=ocp.AsyncOptions(timeout_secs=PATIENCE),
                 create=False,
                 multiprocessing_options=alone,
             )

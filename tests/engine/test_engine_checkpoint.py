@@ -83,6 +83,52 @@ def test_a_ladder_does_not_change_when_its_checkpoint_is_taken_up_again(whole, t
     assert_same(whole, again)
 
 
+@pytest.fixture
+def failing(monkeypatch):
+    """The writer says that the generation before failed, at the given calls of all those that there are."""
+    import orbax.checkpoint as ocp
+
+    save, called = ocp.CheckpointManager.save, []
+
+    def sometimes(manager, level, **named):
+        called.append(level)
+        if len(called) in fails:
+            raise TimeoutError("futures but timed out")
+        return save(manager, level, **named)
+
+    fails: set[int] = set()
+    monkeypatch.setattr(ocp.CheckpointManager, "save", sometimes)
+    return fails
+
+
+@pytest.mark.parametrize("call", [1, 2])
+def test_a_run_outlives_a_generation_that_failed(whole, tmp_path, failing, call):
+    failing.add(call)
+    assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=qp.Checkpoint(tmp_path / "run", levels=16)))
+    assert generations(tmp_path / "run")[-1] == 32
+    assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=tmp_path / "run"))
+
+
+def test_a_run_that_can_keep_no_generation_ends_and_the_last_one_stays(whole, tmp_path, failing):
+    failing.update({2, 3})
+    checkpoint = qp.Checkpoint(tmp_path / "run", levels=16)
+    with pytest.raises(OSError, match="The checkpoint in .*run cannot be written: futures but timed out"):
+        qp.quench(TARGET, **SMALL, checkpoint=checkpoint)
+    assert generations(tmp_path / "run") == [16]
+    assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=checkpoint))
+
+
+def test_a_run_may_be_stopped_for_days_while_a_generation_is_written(tmp_path, monkeypatch):
+    """The writer's own patience ends after minutes, by the clock, whether the process runs or not."""
+    import orbax.checkpoint as ocp
+
+    waits = []
+    options = ocp.AsyncOptions
+    monkeypatch.setattr(ocp, "AsyncOptions", lambda timeout_secs: waits.append(timeout_secs) or options(timeout_secs))
+    qp.quench(TARGET, **SMALL, checkpoint=qp.Checkpoint(tmp_path / "run", levels=16))
+    assert min(waits) >= 3 * 24 * 3600
+
+
 def test_a_torn_record_is_found(kept):
     """Shorter than any generation says: the run begins again rather than go on from what is not there."""
     column = next((kept / "record").glob("column-*.bin"))
