@@ -20,7 +20,8 @@ Array = jax.Array
 AXIS = "particle"
 # Numbers in one array of a tile: the arrays of a step stay in the cache of a core, and outweigh the cost of calling it.
 LARGEST, SMALLEST = 1 << 17, 1 << 12
-SMALL = 1 << 15  # what replicas moved together may have in all: more would leave some devices without work
+SMALL = 1 << 15  # what replicas moved together may have in all
+SETS = 4  # of replicas moved together that there are at least, or else of single ones: devices want work
 
 
 def tile_of(particles: int, dimension: int) -> int:
@@ -41,9 +42,8 @@ def _fitting(particles: int, dimension: int) -> list[int]:
 
 def abreast_of(replicas: int, particles: int, dimension: int) -> int:
     """Replicas moved together: more than one only where a population is too small to be worth a call of its own."""
-    return max(
-        r for r in range(1, replicas + 1) if replicas % r == 0 and (r == 1 or r * particles * dimension <= SMALL)
-    )
+    together = range(1, max(replicas // SETS, 1) + 1)
+    return max(r for r in together if replicas % r == 0 and (r == 1 or r * particles * dimension <= SMALL))
 
 
 @dataclass(frozen=True)
