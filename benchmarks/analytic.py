@@ -24,16 +24,17 @@ PAPER = {
 }
 
 
-def volumes(ladder: qp.Ladder, target, most: int = 200) -> tuple[float, float, int]:
+def volumes(pool: observables.Pool, target, kind: str, most: int = 200) -> tuple[float, float, int]:
     """Largest deviation of the mean of log G from the exact value at the same energies, in standard errors.
 
     Replicas have levels of their own, so each measured log G is compared with the exact one at its own energy; levels
-    with the same number are averaged over replicas.
+    with the same number are averaged over replicas.  Where replicas scatter by s, the logarithm of volumes that are
+    unbiased, as `telescoped` ones are, is low by s^2/2.
     """
-    count = int(ladder.levels.level_count.min())
+    count = min(len(replica.level) for replica in pool.replicas)
     picked = np.unique(np.linspace(0, count - 1, most).astype(int))
-    energy, measured = (ladder.levels[name].values[:, picked] for name in ("energy", "log_volume"))
-    exact = np.vectorize(lambda e: target.log_volume(float(e), ladder.softness))(energy)
+    energy, measured = (np.array([getattr(r, name)[picked] for r in pool.replicas]) for name in ("level", kind))
+    exact = np.vectorize(lambda e: target.log_volume(float(e), pool.replicas[0].softness))(energy)
     deviation = measured - exact
     error = deviation.std(axis=0, ddof=1) / np.sqrt(len(deviation))
     worst = np.argmax(np.abs(deviation.mean(axis=0) / error))
@@ -76,15 +77,22 @@ def main() -> None:
         f"log Z - exact: mean {error.mean():+.4f} +- {standard:.4f} ({error.mean() / standard:+.2f} standard errors), "
         f"scatter of one ladder {scatter:.3f} (paper {PAPER.get((chosen.target, chosen.dim), float('nan')):.2f})"
     )
-    moments = observables.order_parameters(ladder)
+    pool = observables.Pool(ladder)
+    pooled = observables.partition_function(pool)
+    print(
+        f"of all replicas together: {float(pooled.log_z.squeeze()) - target.log_z:+.4f} +- "
+        f"{float(pooled.log_z_err.squeeze()):.4f}"
+    )
+    moments = observables.order_parameters(pool)
     for name, exact in target.moments().items():
         value, err = float(moments[name].squeeze()), float(moments[f"{name}_err"].squeeze())
         print(f"<{name}> = {value:.4f} +- {err:.4f}, exact {exact:.4f} ({(value - exact) / err:+.2f} standard errors)")
         each = [float(observables.order_parameters(_replica(ladder, r))[name].squeeze()) for r in range(chosen.replicas)]
         print(f"    of each replica: {' '.join(f'{one:.3f}' for one in each)}")
     if chosen.volumes:
-        worst, err, picked = volumes(ladder, target)
-        print(f"log G at {picked} levels: largest deviation {worst:+.2f} standard errors (of {err:.4f})")
+        for kind, words in (("telescoped", "as measured"), ("log_volume", "self-consistent")):
+            worst, err, picked = volumes(pool, target, kind)
+            print(f"log G at {picked} levels, {words}: largest deviation {worst:+.2f} standard errors (of {err:.4f})")
 
 
 def _replica(ladder: qp.Ladder, r: int) -> qp.Ladder:

@@ -3,7 +3,7 @@
     python benchmarks/growth.py --sizes 8 16 24 40          about 20 minutes on two cores
     python benchmarks/growth.py --sizes 64                  half an hour more; the table has all sizes so far
 
-Each size is one call of `workflows.coexistence` with default settings, compilation included: pilot, anchor and walkers.
+Each size is one call of `workflows.coexistence` with default settings, compilation included: pilot and walkers.
 Rows are kept in out/growth.json, and exponents in V = L^2 are fitted to all of them: of the site-gradients and the
 processor time as they were spent, and of the site-gradients it would take to know the log odds of the phases to 0.1.
 """

@@ -4,8 +4,7 @@ The energies a ladder sampled have the density g(U) D(U), D the mixture of its l
 as its levels are dense, which is where U is hard to cross.  Walkers with the weight w = D meet energies as often.  Between
 two phases w is D, beyond them log w goes on straight, so that they end in canonical tails.
 
-A sample of walkers has the base weight 1/w up to a common factor.  Only a ladder knows that, from the one phase it reaches
-first: the sum of the weights above some energy must be what the ladder finds there.
+A sample of walkers has the base weight 1/w up to a common factor, which `absolute` finds.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 
-from observables.errors import Uncertain
-from observables.estimator import Columns, Estimate, Targets, estimate
 from observables.pool import Pool, Source
 from observables.replica import Couplings, Samples
 from quenchphys.ladder import Ladder
@@ -40,6 +37,8 @@ class Walked(Samples):
     """One group of walkers: what it saw, as one flat axis of samples."""
 
     log_w: Array
+    prior_log_w: Array
+    """of exact draws from the prior"""
     seen: Mapping[str, Array]
     couplings: Couplings
 
@@ -58,56 +57,15 @@ class Walked(Samples):
 def walked(ladder: Ladder, walks: Sequence[xr.Dataset]) -> Pool:
     """A pool of what walkers saw, one block for each of their groups, to be asked like one of ladders.
 
-    `ladder` is one of the same problem at the same couplings.  Z is known up to a factor: see `anchored`.
+    `ladder` is one of the same problem at the same couplings.  Z is known up to a factor: see `absolute`.
     """
-    names = ["energy", "log_w", *ladder.observables]
+    names = ["energy", "log_w", "prior_log_w", *ladder.observables]
     table = {name: np.concatenate([walk[name].values for walk in walks], axis=1) for name in names}
     groups = []
     for g in range(len(table["energy"])):
         own = {name: values[g].ravel() for name, values in table.items()}
-        groups.append(Walked(own.pop("log_w"), own, ladder.couplings))
+        groups.append(Walked(own.pop("log_w"), own.pop("prior_log_w"), own, ladder.couplings))
     return Pool.of_samples([ladder], [[group] for group in groups], [[-group.log_w] for group in groups], "walked")
-
-
-def log_z_above(source: Source, energy: float) -> tuple[float, float]:
-    """log of the part of Z with U > energy and its error, at beta = 1 and the couplings of the ladder."""
-    pool = Pool.of(source)
-    value, error = Uncertain(_above(pool, energy)).of(lambda log_z, mean: log_z + np.log(mean[:, 0]))
-    return float(value[0]), float(error[0])
-
-
-def anchored(pool: Pool, log_z: float, energy: float) -> Pool:
-    """Walkers whose weights above this energy sum up to exp(log_z)."""
-    shift = log_z - log_z_above(pool, energy)[0]
-    return Pool.of_samples(
-        pool.ladders, pool.blocks, [[b + shift for b in base] for base in pool.log_base], pool.volumes
-    )
-
-
-def log_z_error(pool: Pool, energy: float, by: str, cut: float, **couplings: float) -> Array:
-    """The error of log Z of both phases (`by` < `cut`, and not) that an anchored pool adds to that of its anchor.
-
-    A group that was longer in the first phase has more weight above the energy too: only the ratio of both matters.
-    """
-    anchor = _above(pool, energy)
-
-    def phases(replica: Samples, u: Array) -> Columns:
-        ordered = replica.observable(by) >= cut
-        return Columns([(~ordered).astype(float), ordered.astype(float)])
-
-    found = estimate(pool, Targets.grid(pool, 1.0, couplings), phases, check=False)
-    blocks = range(len(pool.blocks))
-    without = []
-    with np.errstate(divide="ignore", invalid="ignore"):  # a phase nobody met has no error
-        for left_out in blocks:
-            keep = [b for b in blocks if b != left_out]
-            (log_z, mean), (log_a, above) = found.pooled(keep), anchor.pooled(keep)
-            without.append(log_z[0] + np.log(mean[0]) - log_a[0] - np.log(above[0, 0]))
-        return np.sqrt((len(blocks) - 1) * np.var(without, axis=0))
-
-
-def _above(pool: Pool, energy: float) -> Estimate:
-    return estimate(pool, Targets.grid(pool, 1.0, {}), lambda _, u: Columns([(u > energy).astype(float)]), check=False)
 
 
 def crossings(walks: Sequence[xr.Dataset], by: str, inner: Sequence[float]) -> Array:

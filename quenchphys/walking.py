@@ -33,7 +33,7 @@ from quenchphys.density import Density, Point, configurations, evaluate, positio
 from quenchphys.devices import mesh_for
 from quenchphys.forking import check_not_forked
 from quenchphys.kernels import HMC, Kernel, MinimumNorm
-from quenchphys.moving import Level, move
+from quenchphys.moving import Level, each, move
 from quenchphys.noise import GENERATOR, keys_of
 from quenchphys.problem import as_argument, check
 from quenchphys.processes import to_host
@@ -46,7 +46,9 @@ Array = jax.Array
 
 SWEEPS = 16  # in one device call
 TRANSITIONS = 4  # in one sweep, after which walkers are measured
+DRAWS = 8  # from the prior, a walker and device call
 TABLE = 1024  # intervals of the weight
+TUNED = ("step_size", "scale")  # what a walk that goes on takes over
 # Long trajectories, in which walls move: chosen by how many gradients phi^6 at L = 40 takes to cross.
 LONG, LONG_ON_SITES = HMC(leapfrogs=20), MinimumNorm(steps=24)
 
@@ -158,6 +160,15 @@ def sweep(problem: Any, plan: Plan, weight: Any, walkers: Walkers, tune: Array) 
     return onward, Seen(moved.point.energy, moved.observables, acceptance, jnp.mean(moved.undefined, axis=-1))
 
 
+def prior_energies(problem: Any, draws: int, key: Array) -> Array:
+    """Of exact draws from the prior, (replica, draw)."""
+
+    def drawn(key: Array) -> Array:
+        return evaluate(problem, positions(problem, problem.sample_prior(key, draws))).energy
+
+    return each(drawn, jax.vmap(lambda key: jax.random.fold_in(key, 2))(key))
+
+
 class Programs:
     """Compiled once for the shapes; weight, seed and couplings are arguments."""
 
@@ -179,11 +190,14 @@ class Programs:
             first = plan.kernel.step_size or plan.kernel.first_step_size(point.position.shape[-1])
             return Walkers(key, common, point, jnp.full(key.shape, first, jnp.float32), *read)
 
-        def walk(problem: Any, weight: Any, walkers: Walkers, tune: Array) -> tuple[Walkers, Seen]:
-            return jax.lax.scan(lambda w, _: sweep(problem, plan, weight, w, tune), walkers, None, length=SWEEPS)
+        def walk(problem: Any, weight: Any, walkers: Walkers, tune: Array) -> tuple[Walkers, Seen, Array]:
+            onward, found = jax.lax.scan(
+                lambda w, _: sweep(problem, plan, weight, w, tune), walkers, None, length=SWEEPS
+            )
+            return onward, found, prior_energies(problem, plan.draws, walkers.key)
 
         self.begin = spread(begin, (all_of_it, all_of_it, own, all_of_it, own), parts)
-        self.walk = spread(walk, (all_of_it, all_of_it, parts, all_of_it), (parts, seen))
+        self.walk = spread(walk, (all_of_it, all_of_it, parts, all_of_it), (parts, seen, own))
 
 
 @cache
@@ -226,8 +240,9 @@ def multicanonical(
     Returns
     -------
     Dataset
-        energy and every observable over (replica, sweep, walker), log_w at these energies, `last`, the configurations to go
-        on from, and of each replica the acceptance, step size and scale.
+        energy and every observable over (replica, sweep, walker), log_w at these energies; prior_log_w at those of exact
+        draws from the prior, which give walkers that meet them an absolute Z (`observables.absolute`); `last`, the
+        configurations to go on from; of each replica the acceptance, step size and scale.
     """
     check_not_forked()
     if kernel is not None:
@@ -254,7 +269,7 @@ def multicanonical(
     sites = on_cpu and hasattr(problem, "basis") and hasattr(problem, "log_prior_and_grad")
     kernel = kernel if kernel is not None else LONG_ON_SITES if sites else LONG
     tiles = walkers // largest_tile(walkers, dimension)
-    plan = Plan(walkers, 0, kernel, 0, abreast if on_cpu else None, Spread(1, tiles))
+    plan = Plan(walkers, DRAWS * walkers, kernel, 0, abreast if on_cpu else None, Spread(1, tiles))
     with contained(mesh):
         program, argument = programs(plan, mesh), as_argument(problem)
         argument = OnSites(argument) if sites else argument
@@ -262,22 +277,28 @@ def multicanonical(
         state = program.begin(argument, weight, key, common, start)
         if before is not None:
             warm_up = 0
-            state = state._replace(step_size=before["step_size"].values, scale=before["scale"].values)
+            # Where the program has its own: arrays that lie elsewhere would ask for another one to be compiled.
+            tuned = {name: jax.device_put(before[name].values, getattr(state, name).sharding) for name in TUNED}
+            state = state._replace(**tuned)
         for _ in range(math.ceil(warm_up / SWEEPS)):
-            state, _ = program.walk(argument, weight, state, np.bool_(kernel.step_size is None))
+            state, *_ = program.walk(argument, weight, state, np.bool_(kernel.step_size is None))
         blocks = []
         for _ in range(math.ceil(sweeps / SWEEPS)):
-            state, seen = program.walk(argument, weight, state, np.bool_(False))
-            blocks.append(to_host(seen))
+            state, *found = program.walk(argument, weight, state, np.bool_(False))
+            blocks.append(to_host(found))
         step_size, scale = to_host((state.step_size, state.scale))
         last = to_host(configurations(argument, state.point.position))
-    seen = jax.tree.map(lambda *parts: np.concatenate(parts), *blocks)
+    seen = jax.tree.map(lambda *parts: np.concatenate(parts), *(seen for seen, _ in blocks))
+    prior_energy = np.concatenate([energy for _, energy in blocks], axis=1)
     dims = ("replica", "sweep", "walker")
     values = {"energy": seen.energy, **seen.observables}
     walk = xr.Dataset({name: (dims, np.moveaxis(value, 0, 1)) for name, value in values.items()})
     axes = tuple(getattr(problem, "dims", ())) or tuple(f"axis_{i}" for i in range(len(shape)))
     walk["last"] = (("replica", "walker", *axes), last, {"long_name": "configuration after the last sweep"})
     walk["log_w"] = (dims, weight.log(walk["energy"].values), {"long_name": "log of the weight the walkers have"})
+    # A draw without a finite energy is one that walkers never meet.
+    prior_log_w = np.where(np.isfinite(prior_energy), weight.log(np.nan_to_num(prior_energy)), -np.inf)
+    walk["prior_log_w"] = (("replica", "draw"), prior_log_w, {"long_name": "that weight at exact draws from the prior"})
     walk["acceptance"] = ("replica", seen.acceptance.mean(axis=0), {"long_name": "mean acceptance"})
     walk["step_size"] = ("replica", step_size, {"long_name": "step size"})
     walk["scale"] = (("replica", "coordinate"), scale, {"long_name": "scale of each sampled coordinate"})

@@ -1,10 +1,10 @@
 """Where do two phases coexist?  A pilot ladder finds the coupling, walkers between its phases give the answer.
 
     pilot     a ladder of few particles down to the last phase: roughly the coupling, and a weight in U with which
-    walkers   walk from phase to phase, in equilibrium: the odds of the phases, and all averages
-    anchor    a ladder of many particles down to the first phase only, where a ladder has hardly begun: log Z of that phase
+    walkers   walk from phase to phase, in equilibrium: the odds of the phases, and all averages.  At the top they meet
+              exact draws from the prior, and with them an absolute log Z
 
-All three are run at one value of the coupling; the answer is found by reweighting.
+Both are run at one value of the coupling; the answer is found by reweighting.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from workflows.phases import Ends, Phases, describe
 from workflows.study import Study
 from workflows.walkers import walk
 
+FORMAT = 2  # of what is kept; older walks lack the draws from the prior
 PILOTS = 6  # at most so many pilot ladders walk towards the coexistence point
 SMALLEST_STEP = 1e-3  # of the bracket, by which a pilot must bring the search forward
 REACH = 8.0  # nats of log odds at a pilot's coupling, beyond which walkers there would hardly see one of the phases
@@ -61,9 +62,9 @@ def coexistence(
     coupling
         The coupling to be found; `couplings` fixes others, such as lam=-1.
     particles, replicas, seed, softness
-        Of the ladder that measures log Z of the first phase, as in `quenchphys.quench`; pilots have an eighth
-        of the particles, and at least 64.  Default softness: what the model recommends, or a smaller one where a pilot
-        finds it too large.
+        As in `quenchphys.quench`; the pilot, which only leads the walkers, has an eighth of the particles, but at least
+        64, and at most four replicas.  Default softness: what the model recommends, or a smaller one where a pilot finds
+        it too large.
     sweeps
         Of the walkers: the error of the coupling falls with its square root.  Walkers that have hardly crossed from phase
         to phase walk on, up to nine times as long.
@@ -77,9 +78,10 @@ def coexistence(
     Returns
     -------
     Dataset
-        <coupling> and <coupling>_equal_height with errors; ordered_share at the coupling of ladders and walkers
+        <coupling> and <coupling>_equal_height with errors; ordered_share at the coupling of pilot and walkers
         (<coupling>_run);
-        crossings of the walkers from phase to phase; <coupling>_pilot, what the pilot found by itself;
+        crossings of the walkers from phase to phase, and their meetings with the prior; <coupling>_pilot, what the pilot
+        found by itself;
         averages of every observable over the dimension `phase`; barrier and interface_tension in P(q), latent_heat;
         p_q, p_m and log_p_energy.  The attribute `trusted` is 1 or 0, and `why` says why.
     """
@@ -97,7 +99,7 @@ def coexistence(
 
 def request_of(line: Family, effort: Effort) -> dict[str, Any]:
     """What makes two coexistence points the same; the bracket is only where they are looked for."""
-    return {"workflow": "coexistence", **line.request(), **effort.request()}
+    return {"workflow": "coexistence", "format": FORMAT, **line.request(), **effort.request()}
 
 
 def search(
@@ -186,20 +188,14 @@ class Search:
         return pilot
 
     def production(self, root: float, pilot: qp.Ladder) -> xr.Dataset:
-        """Walkers and the anchor at the coupling of the pilot, and everything they say about the two phases."""
+        """Walkers at the coupling of the pilot, and everything they say about the two phases."""
         coupling = self.line.coupling
         at = pilot.couplings[coupling][0]
         phases = phases_of(self.line, root)
         pool = observables.Pool(pilot)
         ends = Ends.of(pool, phases, {coupling: root})
-        # In a level of ceiling E particles have energies of about E - nu/beta.
-        rule = qp.ReachedEnergy(ends.anchor + pilot.softness)
-        words = f"anchor: {self.line.name} at {coupling} = {at:.6g}"
-        anchor = self.study.ladder(
-            f"anchor_{at:.9g}", self.line.at(at), self.effort.softened(pilot.softness), words, rule
-        )
         walks = walk(self.study, self.effort, self.line.at(at), f"{at:.9g}", pilot, pool, ends, phases)
-        return describe(pool, anchor, walks, ends, coupling, phases)
+        return describe(pool, walks, ends, coupling, phases)
 
     def _ladder(self, name: str, at: float, effort: Effort) -> qp.Ladder:
         where = f"{self.line.name} at {self.line.coupling} = {at:.6g}"

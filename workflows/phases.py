@@ -10,12 +10,14 @@ import xarray as xr
 
 import observables
 import quenchphys as qp
-from observables.walks import anchored, crossings, log_z_above, log_z_error
+from observables.absolute import log_z_error, scale_of, scaled
+from observables.walks import crossings
 from quenchphys.softening import too_soft
 
 LARGEST_SCATTER = 1.5  # nats of log odds between groups, above which an average of them is not to be trusted
 FEWEST_CROSSINGS = 2.0  # from phase to phase, a group of walkers
 ENOUGH_CROSSINGS = 6.0  # a group on average, and the fewest in each, until which walkers walk on
+FEWEST_MEETINGS = 10.0  # of samples of walkers with draws from the prior, a group
 DISAGREEMENT = 5.0  # standard errors between pilot and walkers, and nats, above which one of them missed something
 
 
@@ -32,9 +34,7 @@ class Ends(NamedTuple):
     low: float
     """One standard deviation of U below its mean in the lower phase."""
     high: float
-    """One above its mean in the higher."""
-    anchor: float
-    """Two below its mean in the disordered phase: nearly all of that phase lies above."""
+    """One above its mean in the higher, or the median of the prior if that is higher still, so that walkers meet it."""
     inner: tuple[float, float]
     """The order parameter in both phases, moved a tenth of the way towards each other."""
 
@@ -59,12 +59,12 @@ class Ends(NamedTuple):
         width = np.sqrt(square - mean**2)
         step = 0.1 * (order[1] - order[0])
         inner = float(order[0] + step), float(order[1] - step)
-        return Ends(float((mean - width).min()), float((mean + width).max()), float(mean[0] - 2 * width[0]), inner)
+        prior = np.median(np.concatenate([replica.prior_energy for replica in pool.replicas]))
+        return Ends(float((mean - width).min()), float(max((mean + width).max(), prior)), inner)
 
 
 def describe(
     pilot: observables.Pool,
-    anchor: qp.Ladder,
     walks: list[xr.Dataset],
     ends: Ends,
     coupling: str,
@@ -79,14 +79,15 @@ def describe(
             f"Walkers at {coupling} = {run:.6g} never crossed from one phase to the other, so where the two coexist cannot "
             "be found from them; try more sweeps."
         )
-    log_z, log_z_err = log_z_above(anchor, ends.anchor)
-    pool = anchored(observables.walked(pilot.ladders[0], walks), log_z, ends.anchor)
+    pool = observables.walked(pilot.ladders[0], walks)
+    scale = scale_of(pool)
+    pool = scaled(pool, scale)
     weight = observables.equal_weight(pool, coupling, by=by, cut=cut)
     point = float(weight[coupling])
     here: dict[str, Any] = {coupling: point}
     within = observables.phase_averages(pool, by=by, cut=cut, **here)
     result = within.drop_vars(["beta", coupling], errors="ignore")
-    result["log_z_err"].values = np.hypot(log_z_error(pool, ends.anchor, by, cut, **here), log_z_err)
+    result["log_z_err"].values = log_z_error(pool, scale, by, cut, **here)
     result[coupling], result[f"{coupling}_err"] = weight[coupling], weight[f"{coupling}_err"]
     result[f"{coupling}_group"] = weight[f"{coupling}_block"].rename(block="group")
     result["log_odds_slope"], result["log_odds_slope_err"] = weight["log_odds_slope"], weight["log_odds_slope_err"]
@@ -100,6 +101,8 @@ def describe(
         words = {"long_name": f"{coupling} of the pilot ladder alone"}
         result[f"{coupling}_pilot{end}"] = xr.Variable((), float(alone[f"{coupling}{end}"]), words)
     result["crossings"] = xr.Variable("group", count, {"long_name": "crossings of walkers from phase to phase"})
+    words = {"long_name": "samples of walkers and draws from the prior that could be either"}
+    result["meetings"] = xr.Variable("group", scale.meetings, words)
     shape = walks[0]["last"].shape[2:]
     _add_heights(result, pool, shape, coupling, phases, point)
     _add_distributions(result, pool, by, here)
@@ -107,7 +110,7 @@ def describe(
     words = {"long_name": "latent heat <U>_disordered - <U>_ordered", "units": "nats"}
     result["latent_heat"] = xr.Variable((), energy[0] - energy[1], words)
     result["latent_heat_err"] = xr.Variable((), float(np.hypot(*energy_err)), {"long_name": "standard error"})
-    why = doubts(pilot.ladders[0], anchor, walks, result, coupling)
+    why = doubts(pilot.ladders[0], walks, result, coupling)
     if why:
         warnings.warn("The coexistence point is not to be trusted: " + " ".join(why), stacklevel=4)
     return result.assign_attrs(workflow="coexistence", coupling=coupling, trusted=int(not why), why=" ".join(why))
@@ -146,16 +149,11 @@ def _add_distributions(result: xr.Dataset, pool: observables.Pool, by: str, here
     result["energy_axis"] = (("energy_axis",), found["energy"].values, {"long_name": "energy", "units": "nats"})
 
 
-def doubts(
-    pilot: qp.Ladder, anchor: qp.Ladder, walks: list[xr.Dataset], result: xr.Dataset, coupling: str
-) -> list[str]:
+def doubts(pilot: qp.Ladder, walks: list[xr.Dataset], result: xr.Dataset, coupling: str) -> list[str]:
     """Why the answer might be wrong: each a sentence; none if walkers went to and fro between the phases."""
     said = []
     if not pilot.outcome.trusted:
         said.append(f"The pilot ladder ended with '{pilot.outcome.value}'.")
-    # The anchor is stopped in the first phase, so it does miss the second.
-    if not anchor.outcome.trusted and anchor.outcome is not qp.Outcome.MISSED_PHASE:
-        said.append(f"The anchor ladder ended with '{anchor.outcome.value}'.")
     if soft := too_soft(pilot):
         said.append(soft + ".")
     slope, here, error = (float(result[name]) for name in ("log_odds_slope", coupling, f"{coupling}_err"))
@@ -172,6 +170,11 @@ def doubts(
         said.append(
             f"The log odds of the phases scatter by {log_odds.std(ddof=1):.1f} nats between groups of walkers (at most "
             f"{LARGEST_SCATTER:g} can be averaged); more sweeps are needed."
+        )
+    if (met := result["meetings"].values.mean()) < FEWEST_MEETINGS:
+        said.append(
+            f"The walkers hardly met the energies of the prior ({met:.2g} times a group, at least {FEWEST_MEETINGS:g} are "
+            "needed), so log Z is not known; more sweeps are needed."
         )
     undefined = max(float(walk.attrs["undefined"]) for walk in walks)
     if undefined > 0:

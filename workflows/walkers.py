@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.special import logsumexp
 
 import observables
 import quenchphys as qp
 from observables.walks import crossings, spread_starts
 from workflows.effort import GROUPS, MOST_PARTS, PARTS, WALKERS, Effort
-from workflows.phases import ENOUGH_CROSSINGS, FEWEST_CROSSINGS, Ends, Phases
+from workflows.phases import ENOUGH_CROSSINGS, FEWEST_CROSSINGS, LARGEST_SCATTER, Ends, Phases
 from workflows.study import Study
 
 Weight = tuple[np.ndarray, np.ndarray]  # energies, log w
+PRIOR_SHARE = 0.1  # of the walk among draws from the prior, on which log Z rests
 FORGETTING = 0.2  # share of a walk with a weight that was improved twice, in which the old one is forgotten
 
 
@@ -32,11 +34,12 @@ def walk(
 
     After the first part, in which they forget where they came from, they improve their weight.  They walk as many sweeps
     as they were given; if by then they have hardly crossed they improve it again, by all they saw, and walk on, up to nine
-    times as many sweeps in all, until they have crossed often enough.  Of that walk the first fifth is not counted either.
+    times as many sweeps in all, until they have crossed often enough and their groups agree.  Of that walk the first fifth
+    is not counted either.
     """
     start: Any = spread_starts(pilot, ends.low, ends.high, GROUPS, WALKERS, effort.seed)
     weight = observables.flat_weight(pool, ends.low, ends.high)
-    seen = np.concatenate([replica.energy for replica in pool.replicas])
+    wanted = energies_wanted(pool)
     walks: list[xr.Dataset] = []
     forgetting = 0.0  # share of the walks that is not counted
     for part in range(MOST_PARTS):
@@ -49,12 +52,32 @@ def walk(
         walks.append(start)
         counted = walks[int(forgetting * len(walks)) :]
         crossed = crossings(counted, phases.by, ends.inner)
-        enough = crossed.mean() >= ENOUGH_CROSSINGS and crossed.min() >= FEWEST_CROSSINGS
+        often = crossed.mean() >= ENOUGH_CROSSINGS and crossed.min() >= FEWEST_CROSSINGS
         if part > 0:
             study.narrator.say(f"{words}, {GROUPS} x {WALKERS}: {int(crossed.sum())} crossings from phase to phase so far")
-        if part == 0 or (part == PARTS - 1 and not enough):
-            weight = observables.flattened(xr.concat([walk[["energy"]] for walk in walks], "sweep"), *weight, like=seen)
+        if part == 0 or (part == PARTS - 1 and not often):
+            weight = observables.flattened(xr.concat([walk[["energy"]] for walk in walks], "sweep"), *weight, like=wanted)
             walks, forgetting = [], 0.0 if part == 0 else FORGETTING
-        elif len(walks) >= PARTS - 1 and enough:
+        elif len(walks) >= PARTS - 1 and often and scatter(counted, phases) <= LARGEST_SCATTER:
             break
     return counted
+
+
+def scatter(walks: list[xr.Dataset], phases: Phases) -> float:
+    """Standard deviation over groups of the log odds of the phases at the coupling of the walk, and so at any other."""
+    sums = []
+    for part in walks:
+        log_weight, ordered = (-part["energy"] - part["log_w"]).values, part[phases.by].values >= phases.cut
+        for inside in (ordered, ~ordered):
+            sums.append(logsumexp(np.where(inside, log_weight, -np.inf), axis=(1, 2)))
+    ordered, disordered = (logsumexp(sums[phase::2], axis=0) for phase in (0, 1))
+    return float(np.std(ordered - disordered, ddof=1))
+
+
+def energies_wanted(pool: observables.Pool) -> np.ndarray:
+    """Those at which the pilot had particles, and a tenth as many of its draws from the prior."""
+    prior, levels = (
+        np.concatenate([np.ravel(getattr(replica, name)) for replica in pool.replicas])
+        for name in ("prior_energy", "particle_energy")
+    )
+    return np.concatenate([np.resize(prior, int(PRIOR_SHARE * levels.size)), levels])

@@ -79,11 +79,23 @@ def test_weights_are_exact_for_another_target(problem, exact):
     assert error < 0.05
 
 
+def test_draws_from_the_prior_come_with_the_walk(problem, exact):
+    """<w> over the prior is known; groups have draws of their own, and so has every part of a walk."""
+    walk = qp.multicanonical(problem, exact, ENERGY, LOG_W, sweeps=320, warm_up=32, seed=2)
+    mean = integrate.quad(density, 0, 80, limit=200)[0] * 2 * SIGMA**2  # density has U, chi2 has 2 sigma^2 U
+    by_group = np.exp(walk.prior_log_w.values).mean(axis=1)
+    error = by_group.std(ddof=1) / np.sqrt(GROUPS)
+    assert abs(by_group.mean() - mean) < 5 * error
+    assert error < 0.05 * mean
+    assert len(np.unique(walk.prior_log_w)) > 0.99 * walk.prior_log_w.size
+
+
 def test_a_walk_is_a_matter_of_its_seed_and_goes_on(problem, exact):
     settings = {"sweeps": 16, "warm_up": 16}
     one, again, other = (qp.multicanonical(problem, exact, ENERGY, LOG_W, seed=s, **settings) for s in (4, 4, 5))
     assert np.array_equal(one.energy, again.energy)
     assert not np.array_equal(one.energy, other.energy)
+    assert not np.isclose(one.prior_log_w, other.prior_log_w).any()
     onward = qp.multicanonical(problem, one, ENERGY, LOG_W, seed=6, **settings)
     assert np.array_equal(onward.step_size, one.step_size)
     assert np.array_equal(onward.scale, one.scale)

@@ -12,14 +12,17 @@ from workflows.narration import Narrator
 from workflows.phases import Ends, Phases
 
 SWEEPS = 16
-ENDS, PHASES = Ends(-100.0, 0.0, -10.0, (0.2, 0.8)), Phases("q", 0.5)
+ENDS, PHASES = Ends(-100.0, 0.0, (0.2, 0.8)), Phases("q", 0.5)
 
 
 class MadeUp:
-    """Walkers that keep their phase until the part `first`, and then change it `times` times a part."""
+    """Walkers that keep their phase until the part `first`, and then change it `times` times a part.
 
-    def __init__(self, first: int, times: int):
-        self.first, self.times, self.weights = first, times, []
+    Until the part `agree` the odds of the phases in half of their groups are e^4 times those in the others.
+    """
+
+    def __init__(self, first: int, times: int, agree: int = 0):
+        self.first, self.times, self.agree, self.weights = first, times, agree, []
 
     def walk(self, problem, start, weight, part):
         self.weights.append(np.array(weight[1]))
@@ -29,7 +32,10 @@ class MadeUp:
             q[:, :, 0] = (part * self.times + np.arange(SWEEPS) * self.times // SWEEPS) % 2
         energy = np.random.default_rng(part).uniform(-100, 0, shape)
         dims = ("replica", "sweep", "walker")
-        return xr.Dataset({"q": (dims, q), "energy": (dims, energy)})
+        apart = 4.0 * (np.arange(GROUPS) % 2 * (part < self.agree))[:, None, None]
+        # Ordered ones weigh as much as the seven others, and in the groups that differ e^4 times as much.
+        log_w = -energy - (q > 0.5) * (np.log(WALKERS - 1) + apart)
+        return xr.Dataset({"q": (dims, q), "energy": (dims, energy), "log_w": (dims, log_w)})
 
     seed = 0
 
@@ -48,7 +54,7 @@ def walked(monkeypatch):
     monkeypatch.setattr(walkers.observables, "flat_weight", lambda *_: (energy, np.zeros_like(energy)))
 
     class Pool:
-        replicas = (xr.Dataset({"energy": ("sample", energy)}),)
+        replicas = (xr.Dataset({"particle_energy": ("sample", energy), "prior_energy": ("draw", np.full(3, -1.0))}),)
 
     def run(made_up):
         found = walkers.walk(Shelf(), made_up, None, "x", None, Pool(), ENDS, PHASES)
@@ -72,6 +78,35 @@ def test_walkers_that_hardly_cross_improve_their_weight_again_and_walk_on(walked
     assert names == [f"walk{part}_x" for part in range(PARTS + 5, PARTS + 20 + 6)]
 
 
+def test_walkers_whose_groups_disagree_walk_on_with_the_weight_they_have(walked):
+    """By a scatter of two nats in the first half of a walk: in all of it, it falls below 1.5 some parts later."""
+    names, changes = walked(MadeUp(first=0, times=3, agree=PARTS))
+    assert changes == [0]
+    assert names[0] == "walk1_x"
+    assert PARTS < len(names) + 1 < MOST_PARTS
+    together, _ = walked(MadeUp(first=0, times=3, agree=0))
+    assert len(together) == PARTS - 1 < len(names)
+
+
+def test_scatter_is_that_of_log_odds():
+    one = MadeUp(first=0, times=2, agree=1).walk(None, None, (None, np.zeros(1)), 0)
+    assert walkers.scatter([one], PHASES) == pytest.approx(2.0 * np.sqrt(GROUPS / (GROUPS - 1)), abs=1e-6)
+    alike = MadeUp(first=0, times=2).walk(None, None, (None, np.zeros(1)), 0)
+    assert walkers.scatter([alike, alike], PHASES) == pytest.approx(0.0, abs=1e-6)
+
+
 def test_walkers_that_never_cross_are_stopped(walked):
     names, _ = walked(MadeUp(first=MOST_PARTS, times=1))
     assert names[-1] == f"walk{MOST_PARTS - 1}_x"
+
+
+def test_a_tenth_of_the_way_leads_through_the_prior():
+    """Whatever the number of draws that the pilot had."""
+    levels, few = np.full(1000, -50.0), np.array([-1.0, -2.0])
+
+    class Pool:
+        replicas = (xr.Dataset({"particle_energy": ("sample", levels), "prior_energy": ("draw", few)}),) * 2
+
+    wanted = walkers.energies_wanted(Pool())
+    assert (wanted == -50.0).sum() == 2000
+    assert (wanted == -1.0).sum() == (wanted == -2.0).sum() == 100
