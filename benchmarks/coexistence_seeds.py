@@ -1,7 +1,8 @@
 """Is the error bar of a coexistence point honest?  The same point from several seeds, against a reference.
 
     python benchmarks/coexistence_seeds.py 8 --seeds 8
-    python benchmarks/coexistence_seeds.py 40 --seeds 4         about half an hour on two cores
+    python benchmarks/coexistence_seeds.py 40 --seeds 4         about ten minutes on two cores
+    python benchmarks/coexistence_seeds.py 40 --seeds 12 --sweeps 176   walkers that hardly cross, as on larger lattices
 
 References are multicanonical HMC in q with exact reweighting (`multicanonical.py`): 2.2948(2) at L = 8, 2.28658(6) at
 L = 16, 2.2846(2) at L = 24 and 2.28393(4) at L = 40.
@@ -25,12 +26,13 @@ def main() -> None:
     parser.add_argument("L", type=int, choices=sorted(REFERENCE))
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--particles", type=int, help="other than the default")
+    for name in ("particles", "sweeps"):
+        parser.add_argument(f"--{name}", type=int, help="other than the default")
     chosen = parser.parse_args()
-    settings = {} if chosen.particles is None else {"particles": chosen.particles}
+    settings = {name: getattr(chosen, name) for name in ("particles", "sweeps") if getattr(chosen, name) is not None}
     exact, exact_err = REFERENCE[chosen.L]
     rows, z = [], []
-    out = Path("out") / f"coexistence_seeds_{chosen.L}.json"
+    out = Path("out") / f"coexistence_seeds_{'_'.join(map(str, (chosen.L, *settings.values())))}.json"
     out.parent.mkdir(exist_ok=True)
     # Seeds of a study are its own and the next few, for pilots: a stride keeps the studies apart.
     for seed in range(chosen.first, chosen.first + 100 * chosen.seeds, 100):

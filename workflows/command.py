@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from quenchphys.processes import ProcessLost, first, join
+from quenchphys.settings import Settings
+from workflows.effort import PARTICLES, SWEEPS
 
 TRUSTED, DOUBTFUL, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 
@@ -138,7 +140,7 @@ def parser() -> argparse.ArgumentParser:
 
     single = command("quench", _quench, "Run one ladder and keep it as a file")
     _lattice(single)
-    _sampling(single)
+    _sampling(single, Settings.particles)
     _output(single, needed=True)
 
     look = command("show", _show, "Say what a file holds: a result, or a ladder and whether to trust it")
@@ -180,8 +182,8 @@ def _tuned(into: argparse.ArgumentParser) -> None:
     into.add_argument("--coupling", default="mu2", help="the coupling to be found (default: mu2)")
 
 
-def _sampling(into: argparse.ArgumentParser) -> None:
-    into.add_argument("--particles", type=int, help="size of a population (default: 1000)")
+def _sampling(into: argparse.ArgumentParser, particles: int = PARTICLES) -> None:
+    into.add_argument("--particles", type=int, help=f"size of a population (default: {particles})")
     into.add_argument("--replicas", type=int, help="independent populations, side by side; error bars come from them")
     into.add_argument("--seed", type=int, default=0, help="the same seed gives the same numbers (default: 0)")
     into.add_argument("--softness", type=float, help="softness nu of the levels (default: one that suits the lattice)")
@@ -198,7 +200,7 @@ def _sampling(into: argparse.ArgumentParser) -> None:
 
 def _walking(into: argparse.ArgumentParser) -> None:
     into.add_argument(
-        "--sweeps", type=int, help="of walkers between two phases: the error falls with the square root (default: 1600)"
+        "--sweeps", type=int, help=f"of walkers between two phases: the error falls with the square root (default: {SWEEPS})"
     )
 
 
@@ -304,7 +306,7 @@ def _quench(chosen: argparse.Namespace) -> int:
 
     problem = _problem(chosen)
     check_writable(chosen.out, overwrite=chosen.overwrite)
-    settings = {"particles": 1000, "replicas": 4, "softness": None} | _effort(chosen)
+    settings = {"particles": Settings.particles, "replicas": 4, "softness": None} | _effort(chosen)
     checkpoint = chosen.out.with_suffix(".checkpoint")
     ladder = Effort(**settings).quench(problem, None, False if chosen.silent else None, checkpoint)
     ladder.save(chosen.out, overwrite=chosen.overwrite)

@@ -11,7 +11,7 @@ import xarray as xr
 
 import observables
 from quenchphys.stopping import EvidenceBelow, suggested
-from workflows.effort import Effort
+from workflows.effort import PARTICLES, Effort
 from workflows.narration import Narrator
 from workflows.study import Study
 
@@ -22,7 +22,7 @@ def partition_function(
     model: Any,
     beta: Any = 1.0,
     *,
-    particles: int = 500,
+    particles: int = PARTICLES,
     replicas: int = 8,
     seed: int = 0,
     softness: float | None = None,

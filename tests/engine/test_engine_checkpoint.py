@@ -112,7 +112,7 @@ def test_a_run_outlives_a_generation_that_failed(whole, tmp_path, failing, call)
 def test_a_run_that_can_keep_no_generation_ends_and_the_last_one_stays(whole, tmp_path, failing):
     failing.update({2, 3})
     checkpoint = qp.Checkpoint(tmp_path / "run", levels=16)
-    with pytest.raises(OSError, match="The checkpoint in .*run cannot be written: futures but timed out"):
+    with pytest.raises(OSError, match=r"The checkpoint in .*run cannot be written: futures but timed out"):
         qp.quench(TARGET, **SMALL, checkpoint=checkpoint)
     assert generations(tmp_path / "run") == [16]
     assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=checkpoint))
