@@ -98,3 +98,15 @@ def spread_starts(ladder: Ladder, low: float, high: float, groups: int, walkers:
     # Every group gets its own comb over all levels.
     place = (np.arange(count) + np.random.default_rng(seed).random()) * len(pictures) / count
     return pictures[place.astype(int)].reshape(walkers, groups, *pictures.shape[1:]).swapaxes(0, 1)
+
+
+def respread(walks: Sequence[xr.Dataset], like: Array) -> Array:
+    """Configurations with which walks ended, (group, walker, ...), with energies spread like the given ones."""
+    last = walks[0]["last"]
+    groups, walkers = last.shape[:2]
+    energies = np.concatenate([walk["energy"].values[:, -1].ravel() for walk in walks])
+    pictures = np.concatenate([walk["last"].values.reshape(-1, *last.shape[2:]) for walk in walks])
+    wanted = np.quantile(like, (np.arange(groups * walkers) + 0.5) / (groups * walkers))
+    nearest = np.abs(energies[:, None] - wanted).argmin(axis=0)
+    # Neighbours in energy go to different groups, so that each has its own comb over all of them.
+    return pictures[nearest].reshape(walkers, groups, *last.shape[2:]).swapaxes(0, 1)

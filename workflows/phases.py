@@ -14,9 +14,9 @@ from observables.absolute import log_z_error, scale_of, scaled
 from observables.walks import crossings
 from quenchphys.softening import too_soft
 
-LARGEST_SCATTER = 1.5  # nats of log odds between groups, above which an average of them is not to be trusted
+LARGEST_ERROR = 0.4  # of the log odds, in nats, above which a jackknife over groups is no error to be trusted
 FEWEST_CROSSINGS = 2.0  # from phase to phase, a group of walkers
-ENOUGH_CROSSINGS = 6.0  # a group on average, and the fewest in each, until which walkers walk on
+ENOUGH_CROSSINGS = 8.0  # a group on average, one a walker, and the fewest in each, until which walkers walk on
 FEWEST_MEETINGS = 10.0  # of samples of walkers with draws from the prior, a group
 DISAGREEMENT = 5.0  # standard errors between pilot and walkers, and nats, above which one of them missed something
 
@@ -166,10 +166,10 @@ def doubts(pilot: qp.Ladder, walks: list[xr.Dataset], result: xr.Dataset, coupli
             f"The walkers went from phase to phase only {crossed.sum()} times (at least "
             f"{FEWEST_CROSSINGS * len(crossed):g} are needed); more sweeps are needed."
         )
-    elif log_odds.std(ddof=1) > LARGEST_SCATTER:
+    elif error * abs(slope) > LARGEST_ERROR:
         said.append(
-            f"The log odds of the phases scatter by {log_odds.std(ddof=1):.1f} nats between groups of walkers (at most "
-            f"{LARGEST_SCATTER:g} can be averaged); more sweeps are needed."
+            f"The log odds of the phases are known to {error * abs(slope):.2g} nats only (the groups of walkers can tell an "
+            f"error of up to {LARGEST_ERROR:g}); more sweeps are needed."
         )
     if (met := result["meetings"].values.mean()) < FEWEST_MEETINGS:
         said.append(

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import logsumexp
 
 import observables
 import quenchphys as qp
-from observables.walks import crossings, spread_starts
+from observables.walks import crossings, respread, spread_starts
 from workflows.effort import GROUPS, MOST_PARTS, PARTS, WALKERS, Effort
-from workflows.phases import ENOUGH_CROSSINGS, FEWEST_CROSSINGS, LARGEST_SCATTER, Ends, Phases
+from workflows.phases import ENOUGH_CROSSINGS, FEWEST_CROSSINGS, Ends, Phases
 from workflows.study import Study
 
 Weight = tuple[np.ndarray, np.ndarray]  # energies, log w
@@ -34,7 +33,8 @@ def walk(
 
     After the first part, in which they forget where they came from, they improve their weight.  They walk as many sweeps
     as they were given; if by then they have hardly crossed they improve it again, by all they saw, and walk on, up to nine
-    times as many sweeps in all, until they have crossed often enough and their groups agree.  Of that walk the first fifth
+    times as many sweeps in all, until they have crossed often enough.  They begin that walk spread over the energies as
+    the new weight will have them, because where the old one put them they would forget only by crossing; its first fifth
     is not counted either.
     """
     start: Any = spread_starts(pilot, ends.low, ends.high, GROUPS, WALKERS, effort.seed)
@@ -57,21 +57,12 @@ def walk(
             study.narrator.say(f"{words}, {GROUPS} x {WALKERS}: {int(crossed.sum())} crossings from phase to phase so far")
         if part == 0 or (part == PARTS - 1 and not often):
             weight = observables.flattened(xr.concat([walk[["energy"]] for walk in walks], "sweep"), *weight, like=wanted)
-            walks, forgetting = [], 0.0 if part == 0 else FORGETTING
-        elif len(walks) >= PARTS - 1 and often and scatter(counted, phases) <= LARGEST_SCATTER:
+            if part > 0:
+                start, forgetting = start.assign(last=(start["last"].dims, respread(walks, wanted))), FORGETTING
+            walks = []
+        elif len(walks) >= PARTS - 1 and often:
             break
     return counted
-
-
-def scatter(walks: list[xr.Dataset], phases: Phases) -> float:
-    """Standard deviation over groups of the log odds of the phases at the coupling of the walk, and so at any other."""
-    sums = []
-    for part in walks:
-        log_weight, ordered = (-part["energy"] - part["log_w"]).values, part[phases.by].values >= phases.cut
-        for inside in (ordered, ~ordered):
-            sums.append(logsumexp(np.where(inside, log_weight, -np.inf), axis=(1, 2)))
-    ordered, disordered = (logsumexp(sums[phase::2], axis=0) for phase in (0, 1))
-    return float(np.std(ordered - disordered, ddof=1))
 
 
 def energies_wanted(pool: observables.Pool) -> np.ndarray:

@@ -16,26 +16,24 @@ ENDS, PHASES = Ends(-100.0, 0.0, (0.2, 0.8)), Phases("q", 0.5)
 
 
 class MadeUp:
-    """Walkers that keep their phase until the part `first`, and then change it `times` times a part.
+    """Walkers that keep their phase until the part `first`, and then change it `times` times a part."""
 
-    Until the part `agree` the odds of the phases in half of their groups are e^4 times those in the others.
-    """
-
-    def __init__(self, first: int, times: int, agree: int = 0):
-        self.first, self.times, self.agree, self.weights = first, times, agree, []
+    def __init__(self, first: int, times: int):
+        self.first, self.times, self.weights, self.starts = first, times, [], []
 
     def walk(self, problem, start, weight, part):
         self.weights.append(np.array(weight[1]))
+        self.starts.append(None if start is None else start["last"].values)
         shape = (GROUPS, SWEEPS, WALKERS)
         q = np.zeros(shape)
         if part >= self.first:
             q[:, :, 0] = (part * self.times + np.arange(SWEEPS) * self.times // SWEEPS) % 2
         energy = np.random.default_rng(part).uniform(-100, 0, shape)
         dims = ("replica", "sweep", "walker")
-        apart = 4.0 * (np.arange(GROUPS) % 2 * (part < self.agree))[:, None, None]
-        # Ordered ones weigh as much as the seven others, and in the groups that differ e^4 times as much.
-        log_w = -energy - (q > 0.5) * (np.log(WALKERS - 1) + apart)
-        return xr.Dataset({"q": (dims, q), "energy": (dims, energy), "log_w": (dims, log_w)})
+        walk = xr.Dataset({"q": (dims, q), "energy": (dims, energy)})
+        # A configuration is its energy, and the part in which it was seen.
+        last = np.stack([energy[:, -1], np.full((GROUPS, WALKERS), part)], axis=-1)
+        return walk.assign(last=(("replica", "walker", "site"), last))
 
     seed = 0
 
@@ -73,26 +71,25 @@ def test_walkers_that_cross_walk_as_long_as_they_were_asked_to(walked):
 def test_walkers_that_hardly_cross_improve_their_weight_again_and_walk_on(walked):
     names, changes = walked(MadeUp(first=PARTS + 20, times=1))
     assert changes == [0, PARTS - 1]
-    # Six crossings of each group, one in a part; not counted is what was before the last change of the weight, and a fifth
-    # of the 26 parts since then.
-    assert names == [f"walk{part}_x" for part in range(PARTS + 5, PARTS + 20 + 6)]
+    # Eight crossings of each group, one in a part; not counted is what was before the last change of the weight, and a fifth
+    # of the 28 parts since then.
+    assert names == [f"walk{part}_x" for part in range(PARTS + 5, PARTS + 20 + 8)]
 
 
-def test_walkers_whose_groups_disagree_walk_on_with_the_weight_they_have(walked):
-    """By a scatter of two nats in the first half of a walk: in all of it, it falls below 1.5 some parts later."""
-    names, changes = walked(MadeUp(first=0, times=3, agree=PARTS))
-    assert changes == [0]
-    assert names[0] == "walk1_x"
-    assert PARTS < len(names) + 1 < MOST_PARTS
-    together, _ = walked(MadeUp(first=0, times=3, agree=0))
-    assert len(together) == PARTS - 1 < len(names)
-
-
-def test_scatter_is_that_of_log_odds():
-    one = MadeUp(first=0, times=2, agree=1).walk(None, None, (None, np.zeros(1)), 0)
-    assert walkers.scatter([one], PHASES) == pytest.approx(2.0 * np.sqrt(GROUPS / (GROUPS - 1)), abs=1e-6)
-    alike = MadeUp(first=0, times=2).walk(None, None, (None, np.zeros(1)), 0)
-    assert walkers.scatter([alike, alike], PHASES) == pytest.approx(0.0, abs=1e-6)
+def test_walkers_begin_again_where_the_new_weight_will_have_them(walked):
+    made_up = MadeUp(first=PARTS + 20, times=1)
+    walked(made_up)
+    starts = made_up.starts
+    for part in range(1, PARTS + 20):
+        energy, seen = np.moveaxis(starts[part], -1, 0)
+        if part == PARTS:
+            assert set(seen.ravel()) == set(range(1, PARTS))
+            # As the pilot's energies are spread: evenly from -100 to 0 and every group over all of them, but for the tenth
+            # that is wanted at the only energy of its prior, -1.
+            assert np.allclose(np.quantile(energy, [0.1, 0.5, 0.85]), [-89.0, -45.0, -6.5], atol=1.5)
+            assert (np.quantile(energy, 0.2, axis=1) < -60).all() and (np.quantile(energy, 0.8, axis=1) > -30).all()
+        else:
+            assert (seen == part - 1).all()
 
 
 def test_walkers_that_never_cross_are_stopped(walked):
