@@ -138,13 +138,13 @@ class Search:
     def __init__(self, line: Family, study: Study, effort: Effort):
         self.line, self.study, self.effort = line, study, effort
 
-    def root(self, bracket: tuple[float, float], start: float) -> tuple[float, qp.Ladder]:
+    def root(self, bracket: tuple[float, float], start: float) -> tuple[float, observables.Pool]:
         """The coupling of equal weight, and the pilot that found it; refused if it does not lie in the bracket."""
         coupling, at = self.line.coupling, start
         inside = bracket  # shrinks as pilots tell on which side the root lies
         for number in range(PILOTS):
             phases = phases_of(self.line, at)
-            ladder = self._ladder("pilot", at, self.effort.pilot(number))
+            ladder = self._pilot(at, self.effort.pilot(number))
             if not ladder.outcome.trusted:
                 raise RuntimeError(
                     f"The pilot ladder at {coupling} = {at:g} ended with '{ladder.outcome.value}', so the coexistence point "
@@ -158,7 +158,7 @@ class Search:
                 root = np.nan
             if bracket[0] <= root <= bracket[1]:
                 self.study.narrator.say(f"pilot: {coupling} = {root:.6g} +- {float(found[coupling + '_err']):.2g}")
-                return root, ladder
+                return root, pool
             share = _share(pool, phases)
             if np.isfinite(root):
                 raise ValueError(self._outside(bracket, root, pool, phases))
@@ -173,34 +173,36 @@ class Search:
             f"{max(bracket) if side == 'above' else min(bracket):g}: at {at:g} the ordered share is {share:.3g}."
         )
 
-    def safe(self, root: float, pilot: qp.Ladder) -> qp.Ladder:
+    def safe(self, root: float, pilot: observables.Pool) -> observables.Pool:
         """The pilot, or one nearer to the root or with harder levels where it has to be."""
-        coupling, number = self.line.coupling, PILOTS
-        phases = phases_of(self.line, root)
-        if abs(float(observables.phase_weights(pilot, *phases)["log_odds"])) > REACH:
-            pilot = self._ladder("pilot", root, self.effort.pilot(number))
-        while self.effort.softness is None and pilot.softness > SMALLEST and too_soft(pilot):
+        number, phases = PILOTS, phases_of(self.line, root)
+        log_odds = observables.phase_weights(pilot, *phases)["log_odds"]
+        if abs(float(log_odds)) > REACH:
+            pilot = observables.Pool(self._pilot(root, self.effort.pilot(number)))
+        while self.effort.softness is None:
+            softness = pilot.ladders[0].softness
+            if softness <= SMALLEST or not too_soft(pilot.ladders[0]):
+                break
             number += 1
-            softness = max(SMALLEST, pilot.softness / 4)
-            self.study.narrator.say(f"pilot: softness {pilot.softness:.3g} is too large")
-            at = pilot.couplings[coupling][0]
-            pilot = self._ladder("pilot", at, self.effort.pilot(number).softened(softness))
+            self.study.narrator.say(f"pilot: softness {softness:.3g} is too large")
+            at = pilot.couplings[self.line.coupling][0]
+            harder = self.effort.pilot(number).softened(max(SMALLEST, softness / 4))
+            pilot = observables.Pool(self._pilot(at, harder))
         return pilot
 
-    def production(self, root: float, pilot: qp.Ladder) -> xr.Dataset:
+    def production(self, root: float, pilot: observables.Pool) -> xr.Dataset:
         """Walkers at the coupling of the pilot, and everything they say about the two phases."""
         coupling = self.line.coupling
         at = pilot.couplings[coupling][0]
         phases = phases_of(self.line, root)
-        pool = observables.Pool(pilot)
-        ends = Ends.of(pool, phases, {coupling: root})
-        walks = walk(self.study, self.effort, self.line.at(at), f"{at:.9g}", pilot, pool, ends, phases)
-        return describe(pool, walks, ends, coupling, phases)
+        ends = Ends.of(pilot, phases, {coupling: root})
+        walks = walk(self.study, self.effort, self.line.at(at), f"{at:.9g}", pilot, ends, phases)
+        return describe(pilot, walks, ends, coupling, phases)
 
-    def _ladder(self, name: str, at: float, effort: Effort) -> qp.Ladder:
-        where = f"{self.line.name} at {self.line.coupling} = {at:.6g}"
-        file = name if effort.softness is None else f"{name}_softness_{effort.softness:.4g}"
-        return self.study.ladder(f"{file}_{at:.9g}", self.line.at(at), effort, f"{name}: {where}")
+    def _pilot(self, at: float, effort: Effort) -> qp.Ladder:
+        file = "pilot" if effort.softness is None else f"pilot_softness_{effort.softness:.4g}"
+        words = f"pilot: {self.line.name} at {self.line.coupling} = {at:.6g}"
+        return self.study.ladder(f"{file}_{at:.9g}", self.line.at(at), effort, words)
 
     def _outside(self, bracket: tuple[float, float], root: float, pool: observables.Pool, phases: Phases) -> str:
         coupling = self.line.coupling
@@ -220,7 +222,7 @@ class Search:
 
 
 def _share(pool: observables.Pool, phases: Phases, **couplings: float) -> float:
-    found = observables.phase_weights(pool, by=phases.by, cut=phases.cut, errors="replicas", **couplings)
+    found = observables.phase_weights(pool, *phases, **couplings)
     return float(found["ordered_share"])
 
 

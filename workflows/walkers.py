@@ -8,7 +8,6 @@ import numpy as np
 import xarray as xr
 
 import observables
-import quenchphys as qp
 from observables.walks import crossings, respread, spread_starts
 from workflows.effort import GROUPS, MOST_PARTS, PARTS, WALKERS, Effort
 from workflows.phases import ENOUGH_CROSSINGS, FEWEST_CROSSINGS, Ends, Phases
@@ -24,8 +23,7 @@ def walk(
     effort: Effort,
     problem: Any,
     name: str,
-    pilot: qp.Ladder,
-    pool: observables.Pool,
+    pilot: observables.Pool,
     ends: Ends,
     phases: Phases,
 ) -> list[xr.Dataset]:
@@ -37,9 +35,9 @@ def walk(
     the new weight will have them, because where the old one put them they would forget only by crossing; its first fifth
     is not counted either.
     """
-    start: Any = spread_starts(pilot, ends.low, ends.high, GROUPS, WALKERS, effort.seed)
-    weight = observables.flat_weight(pool, ends.low, ends.high)
-    wanted = energies_wanted(pool)
+    start: Any = spread_starts(pilot.ladders[0], ends.low, ends.high, GROUPS, WALKERS, effort.seed)
+    weight = observables.flat_weight(pilot, ends.low, ends.high)
+    wanted = energies_wanted(pilot)
     walks: list[xr.Dataset] = []
     forgetting = 0.0  # share of the walks that is not counted
     for part in range(MOST_PARTS):

@@ -85,10 +85,17 @@ def test_ladders_of_another_request_are_not_taken(kept, tmp_path):
         workflows.coexistence(L, BRACKET, out=tmp_path / "run.nc", **SMALL | {"seed": 5})
 
 
-@pytest.mark.parametrize(("bracket", "side"), [((1.4, 1.8), "mu2 lies below 1.4"), ((0.3, 0.6), "mu2 lies above 0.6")])
-def test_a_bracket_beside_the_point_says_on_which_side_it_lies(bracket, side):
+@pytest.mark.parametrize(
+    ("bracket", "side", "replicas"), [((1.4, 1.8), "mu2 lies below 1.4", 4), ((0.3, 0.6), "mu2 lies above 0.6", 1)]
+)
+def test_a_bracket_beside_the_point_says_on_which_side_it_lies(bracket, side, replicas):
     with pytest.raises(ValueError, match=f"the ordered share is .* at {bracket[0]:g} and .*{side}"):
-        workflows.coexistence(L, bracket, **SMALL)
+        workflows.coexistence(L, bracket, **SMALL | {"replicas": replicas})
+
+
+def test_a_pilot_may_be_a_single_ladder():
+    found = workflows.coexistence(L, BRACKET, **SMALL | {"replicas": 1})
+    assert abs(float(found.mu2) - coexistence_mu2(L)) < 4 * float(found.mu2_err)
 
 
 @pytest.mark.parametrize(

@@ -52,10 +52,11 @@ def walked(monkeypatch):
     monkeypatch.setattr(walkers.observables, "flat_weight", lambda *_: (energy, np.zeros_like(energy)))
 
     class Pool:
+        ladders = (None,)
         replicas = (xr.Dataset({"particle_energy": ("sample", energy), "prior_energy": ("draw", np.full(3, -1.0))}),)
 
     def run(made_up):
-        found = walkers.walk(Shelf(), made_up, None, "x", None, Pool(), ENDS, PHASES)
+        found = walkers.walk(Shelf(), made_up, None, "x", Pool(), ENDS, PHASES)
         changes = [i for i, (a, b) in enumerate(zip(made_up.weights, made_up.weights[1:], strict=False)) if (a != b).any()]
         return [walk.attrs["name"] for walk in found], changes
 
