@@ -222,7 +222,7 @@ class Search:
 
 
 def _share(pool: observables.Pool, phases: Phases, **couplings: float) -> float:
-    found = observables.phase_weights(pool, *phases, **couplings)
+    found = observables.phase_weights(pool, by=phases.by, cut=phases.cut, errors="auto", **couplings)
     return float(found["ordered_share"])
 
 

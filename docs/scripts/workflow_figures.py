@@ -1,6 +1,7 @@
 """The commands of the tutorials, run as they stand there: each prints its table and draws docs/figures/<name>.png.
 
     python docs/scripts/workflow_figures.py coexistence_L8 coexistence_L16 scaling_phi6 scaling_phi4 partition_function
+    python docs/scripts/workflow_figures.py coexistence_L64         a quarter of an hour on two cores
 
 Results and ladders go to out/; what is there already is analysed again without sampling.
 """
@@ -21,6 +22,7 @@ FIGURES = Path("docs/figures")
 COMMANDS = {
     "coexistence_L8": "coexistence --L 8 --bracket 2.25 2.33",
     "coexistence_L16": "coexistence --L 16 --bracket 2.27 2.30",
+    "coexistence_L64": "coexistence --L 64 --bracket 2.27 2.30",
     "scaling_phi6": "fss --sizes 8 12 16 24 --bracket 2.25 2.33",
     "scaling_phi4": "fss --model phi4 --set lam=0.25 --sizes 8 12 16 24 32 --bracket -1.35 -1.20",
     "partition_function": "zbeta --L 16 --set mu2=2.2866 --beta 0 1.2 121",
