@@ -1,7 +1,7 @@
 """Where does phi^6 coexist, by what an expert would run instead: multicanonical HMC in q = mean phi^2.
 
     python benchmarks/multicanonical.py --L 16
-    python benchmarks/multicanonical.py --L 40 --seconds 2400 --out multicanonical_40.json --plot multicanonical_40.png
+    python benchmarks/multicanonical.py --L 40 --seconds 2400 --plot out/multicanonical_40.png
 
 Chains sample exp(-S - B(q)).  B makes q flat between the two phases and is constant beyond them, so a chain walks from one
 to the other; weights exp(B(q) - (mu2' - mu2) V q / 2) are exact at any mu2'.  mu2* is where half of the weight has q > 1.25.
@@ -99,9 +99,10 @@ def main() -> None:
     parser.add_argument("--error", type=float, default=0.0, help="stop early where this error of mu2* is reached")
     parser.add_argument("--every", type=float, default=20, help="seconds between reports")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=Path("multicanonical.json"))
+    parser.add_argument("--out", type=Path, default=Path("out/multicanonical.json"))
     parser.add_argument("--plot", type=Path)
     chosen = parser.parse_args()
+    chosen.out.parent.mkdir(exist_ok=True)
     keep_compiled_programs()
     wall, cpu = time.perf_counter(), time.process_time()
     sampler = Sampler(chosen.L, chosen.mu2, chosen.chains, chosen.gradients, chosen.seed)
