@@ -2,7 +2,7 @@
 
 from lattices.correlation import correlation_length
 from lattices.field import ScalarField
-from lattices.landscape import MeanField
+from lattices.meanfield.landscape import MeanField
 from lattices.models import phi4, phi6, scalar_field, scalar_field_on_graph
 from lattices.symmetry import orbit_average, point_group, translations
 

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lattices.graph import Graph
-from lattices.landscape import MeanField, describe
+from lattices.meanfield.landscape import MeanField, describe
 from lattices.torus import Torus
 
 Array = jax.Array
@@ -53,7 +53,7 @@ def flip(x: Array) -> Array:
 
 
 def sum_over_sites(x: Array) -> Array:
-    """(n, *shape) -> (n,), as a product with ones: on a CPU faster than any other sum (`benchmarks/stencil.py`)."""
+    """(n, *shape) -> (n,), as a product with ones: on a CPU faster than any other sum (`benchmarks/speed/stencil.py`)."""
     rows = x.reshape(x.shape[0], -1)
     return jnp.matmul(rows, jnp.ones(rows.shape[1], x.dtype), precision=jax.lax.Precision.HIGHEST)
 

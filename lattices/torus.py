@@ -19,7 +19,7 @@ import numpy as np
 
 Array = jax.Array
 
-# Longest axis for which a matrix product per axis beats the FFT: measured on a CPU (benchmarks/mode_basis.py); on
+# Longest axis for which a matrix product per axis beats the FFT: measured on a CPU (benchmarks/speed/mode_basis.py); on
 # accelerators, whose matrix units are faster relative to their FFT, a guess.
 LONGEST_MATRIX_AXIS = {"cpu": 48}
 LONGEST_MATRIX_AXIS_ELSEWHERE = 256
@@ -117,7 +117,7 @@ def _neighbours(x: Array, axis: int) -> Array:
     """phi_{x+mu} + phi_{x-mu}: two slices of an array that is one site longer on either side.
 
     Rolls would be fused with what is computed from them, into a loop that asks of every site whether it is the last; slices
-    are read as vectors (`benchmarks/stencil.py`).
+    are read as vectors (`benchmarks/speed/stencil.py`).
     """
     length = x.shape[axis]
     last, first = (jax.lax.slice_in_dim(x, at, at + 1, axis=axis) for at in (length - 1, 0))
@@ -129,7 +129,7 @@ def _neighbours(x: Array, axis: int) -> Array:
 def _along_first(x: Array, dim: int, matrix: np.ndarray) -> Array:
     """The first of the last `dim` axes transformed, and made the last: after `dim` times all are in their places again.
 
-    Matrix products give their new axis last, so that none has to be moved (`benchmarks/transforms.py`).
+    Matrix products give their new axis last, so that none has to be moved (`benchmarks/speed/transforms.py`).
     """
     letters = "abcdefghijklmnopqrstuvwxy"[: x.ndim]
     first = letters[x.ndim - dim]

@@ -5,20 +5,20 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from observables.balance import equal_weight
+from observables.checks import diagnostics, report
 from observables.critical import binder
-from observables.diagnostics import diagnostics, report
-from observables.energy import density_of_states, energy_distribution
-from observables.flattening import flattened
-from observables.heights import equal_height
+from observables.distributions import distribution
+from observables.draws import posterior
+from observables.equal_height_point import equal_height
+from observables.equal_weight_point import equal_weight
+from observables.level_quadrature import level_marginal, quadrature
+from observables.multicanonical_weight import flattened
 from observables.order import order_parameters, phase_weights
 from observables.phases import phase_averages
-from observables.pool import Pool
-from observables.posterior import posterior
-from observables.profile import distribution
-from observables.quadrature import level_marginal, quadrature
-from observables.thermodynamics import partition_function, thermodynamics
-from observables.walks import flat_weight, walked
+from observables.samples.of_walks import flat_weight, walked
+from observables.samples.pool import Pool
+from observables.spectrum import density_of_states, energy_distribution
+from observables.thermal import partition_function, thermodynamics
 
 __all__ = [
     "Pool",

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from observables.errors import Uncertain
-from observables.estimator import Columns, Targets, estimate
-from observables.labels import dataset
+from observables.estimation.errors import Uncertain
+from observables.estimation.estimator import Columns, Targets, estimate
+from observables.estimation.labels import dataset
 from observables.order import sites
-from observables.pool import Pool, Source
-from observables.replica import Samples
+from observables.samples.of_ladders import Samples
+from observables.samples.pool import Pool, Source
 
 Array = np.ndarray
 

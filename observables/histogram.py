@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from observables.estimator import Bins, Targets
-from observables.pool import Pool
-from observables.replica import Samples
+from observables.estimation.estimator import Bins, Targets
+from observables.samples.of_ladders import Samples
+from observables.samples.pool import Pool
 
 Array = np.ndarray
 

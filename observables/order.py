@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from observables.errors import Answer, Uncertain
-from observables.estimator import Columns, Targets, estimate
-from observables.labels import dataset
-from observables.pool import Pool, Source
+from observables.estimation.errors import Answer, Uncertain
+from observables.estimation.estimator import Columns, Targets, estimate
+from observables.estimation.labels import dataset
+from observables.samples.pool import Pool, Source
 
 
 def order_parameters(ladder: Source, beta: Any = 1.0, *, errors: str = "auto", **couplings: Any) -> xr.Dataset:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from observables.errors import Answer, Uncertain
-from observables.estimator import Columns, Targets, estimate
-from observables.labels import dataset
+from observables.estimation.errors import Answer, Uncertain
+from observables.estimation.estimator import Columns, Targets, estimate
+from observables.estimation.labels import dataset
 from observables.order import check_recorded
-from observables.pool import Pool, Source
-from observables.replica import Samples
+from observables.samples.of_ladders import Samples
+from observables.samples.pool import Pool, Source
 
 Array = np.ndarray
 

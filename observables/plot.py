@@ -11,11 +11,11 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from observables.energy import density_of_states as _density_of_states
-from observables.energy import energy_distribution as _energy_distribution
-from observables.pool import Pool, Source
-from observables.profile import distribution as _distribution
-from observables.thermodynamics import thermodynamics
+from observables.distributions import distribution as _distribution
+from observables.samples.pool import Pool, Source
+from observables.spectrum import density_of_states as _density_of_states
+from observables.spectrum import energy_distribution as _energy_distribution
+from observables.thermal import thermodynamics
 
 COLOURS = ["#1f4e79", "#c0504d", "#4f8f5b", "#8064a2", "#d08b2c", "#5b9aa0"]
 
@@ -152,7 +152,7 @@ def configurations(source: Source | xr.Dataset, count: int = 6, axes: Any = None
     if isinstance(source, xr.Dataset):
         drawn = source
     else:
-        from observables.posterior import posterior
+        from observables.draws import posterior
 
         drawn = posterior(source, draws=200)
     flat = drawn.stack(sample=("chain", "draw")).sortby("energy")

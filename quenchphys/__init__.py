@@ -9,18 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from quenchphys import presets, stopping
-from quenchphys.checkpointing import Checkpoint
-from quenchphys.devices import use_all_cores
-from quenchphys.interruption import Interrupted
+from quenchphys.console.interruption import Interrupted
 from quenchphys.kernels import HMC, MALA, Barker, MinimumNorm
-from quenchphys.ladder import Ladder, Outcome
+from quenchphys.ladder import Ladder
+from quenchphys.outcome import Outcome
+from quenchphys.parallel.devices import use_all_cores
+from quenchphys.parallel.processes import ProcessLost, join
 from quenchphys.problem import Problem, SiteBasis
-from quenchphys.processes import ProcessLost, join
-from quenchphys.quenching import quench
+from quenchphys.samplers.multicanonical_chains import multicanonical
+from quenchphys.samplers.quenched import quench
+from quenchphys.samplers.tempered import temper
 from quenchphys.stopping import EvidenceBelow, LevelLimit, ReachedEnergy, RemainingEvidence, WallTime
-from quenchphys.storage import load
-from quenchphys.tempering import temper
-from quenchphys.walking import multicanonical
+from quenchphys.storage.checkpoint import Checkpoint
+from quenchphys.storage.netcdf import load
 
 if TYPE_CHECKING:
     from quenchphys import targets

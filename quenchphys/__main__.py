@@ -2,6 +2,6 @@
 
 import sys
 
-from workflows.command import main
+from workflows.command_line import main
 
 sys.exit(main())

@@ -17,7 +17,6 @@ A population is recorded after its mutation, with the weights it carries at that
 
 from __future__ import annotations
 
-import enum
 import json
 import math
 from collections.abc import Mapping
@@ -27,22 +26,7 @@ from typing import Any
 
 import xarray as xr
 
-
-class Outcome(enum.Enum):
-    """How a ladder ended.  The value is what files and reports print."""
-
-    CONVERGED = "converged"  # the evidence left below the last level is negligible
-    REACHED_ENERGY = "reached energy"  # the ladder reached the energy asked for
-    REACHED_BETA = "reached beta"  # a tempered ladder reached its last temperature
-    LEVEL_LIMIT = "level limit"
-    TIME_LIMIT = "time limit"
-    FROZEN = "frozen"  # particles no longer moved, or no lower level could be found
-    MISSED_PHASE = "missed phase"  # a phase the problem names was never met
-    UNDEFINED_ENERGY = "undefined energy"  # the energy was NaN on part of the space
-
-    @property
-    def trusted(self) -> bool:
-        return self in (Outcome.CONVERGED, Outcome.REACHED_ENERGY, Outcome.REACHED_BETA)
+from quenchphys.outcome import Outcome
 
 
 @dataclass(frozen=True)
@@ -109,12 +93,12 @@ class Ladder:
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write one netCDF-4 file, all or nothing; an existing file stays unless `overwrite` is set."""
-        from quenchphys.storage import save
+        from quenchphys.storage.netcdf import save
 
         return save(self, path, overwrite=overwrite)
 
     def report(self) -> str:
         """In words: how the ladder ended, and why it can or cannot be trusted."""
-        from quenchphys.reporting import report
+        from quenchphys.console.report import report
 
         return report(self)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammainc, gammaln, logsumexp
 
-from quenchphys.ladder import Outcome
+from quenchphys.outcome import Outcome
 
 
 class Standing(NamedTuple):

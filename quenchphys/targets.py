@@ -23,9 +23,9 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import integrate, optimize, special, stats
 
-from quenchphys.noise import normal
+from quenchphys.parallel.random_numbers import normal
+from quenchphys.parallel.reductions import over_coordinates
 from quenchphys.problem import SiteBasis
-from quenchphys.sums import over_coordinates
 
 Array = jax.Array
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from sabotage import BREAKS, ROOT
+
+from tests.sabotage import BREAKS, ROOT
 
 
 @pytest.mark.parametrize("row", BREAKS, ids=lambda row: row.name)

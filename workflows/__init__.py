@@ -5,10 +5,10 @@ workflows.finite_size_scaling(sizes=[8, 12, 16, 24], bracket=(2.25, 2.33))
 workflows.partition_function(model, beta=np.linspace(0, 1.2, 121))
 """
 
-from quenchphys.interruption import Interrupted
-from workflows.curves import partition_function
-from workflows.first_order import coexistence
-from workflows.scaling import finite_size_scaling
-from workflows.study import load_result
+from quenchphys.console.interruption import Interrupted
+from workflows.coexistence_point.search import coexistence
+from workflows.scaling.finite_size import finite_size_scaling
+from workflows.store import load_result
+from workflows.thermal import partition_function
 
 __all__ = ["Interrupted", "coexistence", "finite_size_scaling", "load_result", "partition_function"]

@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 import observables  # noqa: E402
 import quenchphys as qp  # noqa: E402
-from observables.valley import deepest_valley  # noqa: E402
+from observables.peaks import deepest_valley  # noqa: E402
 
 DIMENSIONS = (50, 100, 200)
 

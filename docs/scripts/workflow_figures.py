@@ -15,7 +15,7 @@ from pathlib import Path
 import matplotlib
 
 matplotlib.use("Agg")
-from workflows.command import main as quenchphys
+from workflows.command_line import main as quenchphys
 
 FIGURES = Path("docs/figures")
 

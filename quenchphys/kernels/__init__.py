@@ -5,9 +5,9 @@ step size and the diagonal scale sigma of each coordinate; neither changes while
 """
 
 from quenchphys.kernels.barker import Barker
+from quenchphys.kernels.base import Kernel, Move
 from quenchphys.kernels.hmc import HMC
-from quenchphys.kernels.kernel import Kernel, Move
 from quenchphys.kernels.mala import MALA
-from quenchphys.kernels.omelyan import MinimumNorm
+from quenchphys.kernels.minimum_norm import MinimumNorm
 
 __all__ = ["HMC", "MALA", "Barker", "Kernel", "MinimumNorm", "Move"]

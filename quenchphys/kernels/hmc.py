@@ -10,9 +10,9 @@ step of size eps is, with F = -grad W = sigma score + omega^2 z,
     p += eps/2 F;   (z, p) turned by the oscillators for a time eps;   p += eps/2 F
 
 and without such a basis, or where all coordinates are alike, omega = 0 and it is the leapfrog step.  Its errors come from W
-alone (`benchmarks/free_motion.py` measures the gain).  The end is accepted with probability min(1, exp(-Delta H)).  The
-number of steps is drawn anew for each trajectory, the same for all particles, so that no oscillation can resonate
-with it.
+alone (`benchmarks/speed/free_motion.py` measures the gain).  The end is accepted with probability min(1, exp(-Delta H)).
+The number of steps is drawn anew for each trajectory, the same for all particles, so that no oscillation can resonate with
+it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from quenchphys.density import Density, Point
-from quenchphys.kernels.kernel import Move, metropolis, random_length
-from quenchphys.noise import Stream
-from quenchphys.sums import over_coordinates
+from quenchphys.kernels.base import Move, metropolis, random_length
+from quenchphys.parallel.random_numbers import Stream
+from quenchphys.parallel.reductions import over_coordinates
+from quenchphys.smc.density import Density, Point
 
 Array = jax.Array
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import jax
 
-from quenchphys.density import Density, Point
-from quenchphys.kernels.kernel import Move, OneGradientSteps, metropolis
-from quenchphys.noise import Stream
-from quenchphys.sums import over_coordinates
+from quenchphys.kernels.base import Move, OneGradientSteps, metropolis
+from quenchphys.parallel.random_numbers import Stream
+from quenchphys.parallel.reductions import over_coordinates
+from quenchphys.smc.density import Density, Point
 
 Array = jax.Array
 

@@ -1,0 +1,183 @@
+"""Can the answer be trusted?  Effective samples, lineages, phases along the ladder, and disagreement of replicas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from observables.estimation.errors import Uncertain
+from observables.estimation.estimator import Targets, estimate, no_moments
+from observables.level_quadrature import quadrature
+from observables.samples.pool import Pool, Source
+
+Array = np.ndarray
+
+
+def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
+    """What there is to know about the quality of a ladder, replica by replica, for the target exp(-beta U).
+
+    ess                  effective samples, (sum W)^2 / sum W^2 over prior draws and all levels
+    ess_per_gradient     the same per gradient evaluation
+    level_share          share of the target's weight on each level; prior_share on the prior draws
+    rungs                number of levels that carry weight, 1 / sum of squared shares
+    lineages             distinct ancestors among the prior draws, at the last level
+    occupancy            weight of each phase in the population of each level
+    log_z                of each replica by itself; log_z_quadrature by the textbook route
+    volume_shift         log G of the last level: self-consistent (WHAM) minus telescoped
+    replica_spread       standard deviation of log Z over replicas; genealogy_error what their genealogies predict
+    """
+    pool = Pool.of_levels(ladder, "A diagnosis")
+    targets = Targets.grid(pool, beta, {})
+    found = estimate(pool, targets, no_moments, check=False)
+    replicas = pool.replicas
+    longest = max(len(replica.level) for replica in replicas)
+    share = np.full((len(replicas), longest), np.nan)
+    columns: dict[str, list[float]] = {name: [] for name in ("ess", "prior_share", "rungs", "lineages", "volume_shift")}
+    r = 0
+    for block, bases in zip(pool.blocks, pool.log_base, strict=True):
+        for replica, base in zip(block, bases, strict=True):
+            log_w = base + targets.log_t(np.nan_to_num(replica.energy_at(dict(targets.rest))), beta)
+            weight = np.exp(log_w - log_w.max())
+            weight /= weight.sum()
+            count = len(replica.level)
+            share[r, :count] = weight[replica.draws :].reshape(replica.shape).sum(axis=1)
+            columns["ess"].append(1 / np.sum(weight**2))
+            columns["prior_share"].append(weight[: replica.draws].sum())
+            columns["rungs"].append(1 / np.sum(share[r, :count] ** 2))
+            columns["lineages"].append(_surviving(replica.parent))
+            columns["volume_shift"].append(float((replica.log_volume - replica.telescoped)[-1]))
+            r += 1
+    result = xr.Dataset({name: ("replica", values) for name, values in columns.items()})
+    result["level_share"] = (("replica", "level"), share)
+    result["log_z"] = ("replica", _alone(pool, beta))
+    if all(replica.softness is not None for replica in replicas) and beta > 0:
+        result["log_z_quadrature"] = ("replica", quadrature(pool, beta)["log_z"].values[:, 0])
+    gradients = _gradients(pool)
+    if gradients is not None:
+        result["ess_per_gradient"] = ("replica", result["ess"].values / gradients)
+    if pool.ladders[0].phases:
+        result = result.merge(_occupancy(pool, longest))
+    result["replica_spread"] = float(np.std(found.log_z[:, 0], ddof=1)) if len(found.log_z) > 1 else np.nan
+    if all(replica.parent is not None for replica in replicas):
+        error = float(Uncertain(found, "genealogy").of(lambda log_z, mean: log_z).error[0])
+        result["genealogy_error"] = error * np.sqrt(len(found.log_z))
+    return result.assign_coords(beta=beta).assign_attrs(pool.attrs)
+
+
+def _alone(pool: Pool, beta: float) -> Array:
+    values = []
+    for one in pool.ladders:
+        alone = Pool(one, pool.volumes) if len(pool.ladders) > 1 else pool
+        values.append(estimate(alone, Targets.grid(alone, beta, {}), no_moments, check=False).log_z[:, 0])
+    return np.concatenate(values)
+
+
+def _surviving(parent: Array | None) -> float:
+    """Distinct prior draws from which the last population descends."""
+    if parent is None:
+        return np.nan
+    ancestor = np.arange(parent.shape[1])
+    for generation in parent[::-1]:
+        ancestor = generation[ancestor]
+    return float(len(np.unique(ancestor)))
+
+
+def _gradients(pool: Pool) -> Array | None:
+    """Gradient evaluations of each replica."""
+    per_replica = []
+    for ladder in pool.ladders:
+        if "gradients_per_level" not in ladder.attrs:
+            return None
+        particles = ladder.particles.sizes["particle"]
+        per_replica.append(ladder.levels["level_count"].values * float(ladder.attrs["gradients_per_level"]) * particles)
+    return np.concatenate(per_replica)
+
+
+def _occupancy(pool: Pool, longest: int) -> xr.Dataset:
+    phases = pool.ladders[0].phases
+    occupancy = np.full((len(pool.replicas), longest, len(phases)), np.nan)
+    for r, replica in enumerate(pool.replicas):
+        weight = np.nan_to_num(np.exp(replica.log_weight.astype(float)))
+        for p, (observable, low, high) in enumerate(phases.values()):
+            value = replica.particle_observables[observable]
+            occupancy[r, : len(weight), p] = (weight * ((value >= low) & (value < high))).sum(axis=1)
+    return xr.Dataset({"occupancy": (("replica", "level", "phase"), occupancy)}, coords={"phase": list(phases)})
+
+
+def report(ladder: Source, beta: float = 1.0) -> None:
+    """Print the diagnostics in words."""
+    print(in_words(Pool.of(ladder), diagnostics(ladder, beta), beta))
+
+
+def in_words(pool: Pool, found: xr.Dataset, beta: float) -> str:
+    first = pool.ladders[0]
+    kind = "quenched" if first.method == "quench" else "tempered"
+    counts = [len(replica.level) for replica in pool.replicas]
+    lines = [
+        f"{first.attrs.get('problem', 'A problem')}: {kind} ladder, {_several(len(pool.replicas), 'replica')} of "
+        f"{_range(counts)} levels and {pool.replicas[0].shape[1]} particles; outcome: {first.outcome.value}.",
+        f"At beta = {beta:g} it has {found['ess'].sum().item():.0f} effective samples, spread over "
+        f"{_range(found['rungs'].values)} levels a replica; the prior draws carry "
+        f"{found['prior_share'].mean().item():.1%} of the weight.",
+    ]
+    if "ess_per_gradient" in found:
+        lines.append(
+            f"That is {1e6 * found['ess_per_gradient'].mean().item():.0f} effective samples per million gradients."
+        )
+    lines.append(f"{_range(found['lineages'].values)} of the prior draws have descendants at the last level.")
+    lines += _words_on_agreement(found)
+    if "acceptance" in first.levels:
+        acceptance = first.levels["acceptance"]
+        lines.append(f"Acceptance: {float(acceptance.mean()):.2f} on average, {float(acceptance.min()):.2f} at least.")
+    if "occupancy" in found:
+        for phase in found["phase"].values:
+            occupancy = found["occupancy"].sel(phase=phase)
+            lines.append(
+                f"Phase {phase}: at most {float(occupancy.max('level').min()):.2f} of a population in every replica."
+            )
+    lines += _warnings(pool, found)
+    return "\n".join(lines)
+
+
+def _words_on_agreement(found: xr.Dataset) -> list[str]:
+    log_z = found["log_z"].values
+    lines = [
+        f"log Z = {log_z.mean():.3f}" + (f", replicas scatter by {np.std(log_z, ddof=1):.3f}" if len(log_z) > 1 else "")
+    ]
+    if "genealogy_error" in found:
+        lines[0] += f"; the genealogy of one replica predicts {found['genealogy_error'].item():.3f}"
+    lines[0] += "."
+    if "log_z_quadrature" in found:
+        shift = float((found["log_z_quadrature"] - found["log_z"]).mean())
+        lines.append(f"Quadrature over the level volumes gives log Z {shift:+.3f} from this.")
+    moved = float(found["volume_shift"].mean())
+    lines.append(f"Self-consistent volumes move log G of the last level by {moved:+.3f} (WHAM minus telescoped).")
+    return lines
+
+
+def _warnings(pool: Pool, found: xr.Dataset) -> list[str]:
+    lines = []
+    if not all(ladder.outcome.trusted for ladder in pool.ladders):
+        lines.append("WARNING: the ladder did not end as it should; its answers may be wrong.")
+    spread, predicted = found["replica_spread"].item(), found.get("genealogy_error")
+    if predicted is not None and spread > 2 * predicted.item():
+        lines.append(
+            "WARNING: replicas disagree more than their genealogies explain: the levels were not in equilibrium."
+        )
+    if found["lineages"].min().item() < 5:
+        lines.append("WARNING: fewer than 5 lineages survive; use more particles or more mutation.")
+    expected = found.get("genealogy_error")
+    if expected is not None and abs(found["volume_shift"].mean().item()) > 3 * max(expected.item(), 1e-3):
+        lines.append("WARNING: the self-consistent volumes contradict the telescoped ones.")
+    return lines
+
+
+def _several(count: int, word: str) -> str:
+    return f"{count} {word}" + ("" if count == 1 else "s")
+
+
+def _range(values: Any) -> str:
+    low, high = (f"{round(float(v))}" for v in (np.min(values), np.max(values)))
+    return low if low == high else f"{low} to {high}"

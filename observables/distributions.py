@@ -1,0 +1,114 @@
+"""How is an observable distributed, and what barrier separates its phases?  P(q), P(m), -log P, peaks and valley."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from observables.estimation.errors import Uncertain
+from observables.estimation.estimator import Targets, estimate
+from observables.estimation.labels import dataset
+from observables.histogram import bins_of, edges_for, observable_or_energy, weighted_values
+from observables.order import check_recorded
+from observables.peaks import Landmarks, edges_of, readings, smoothed
+from observables.samples.pool import Pool, Source
+
+Array = np.ndarray
+
+FINE_BINS = 400
+ENOUGH = 30  # effective samples without which a fine bin has no value
+SIGNIFICANT = 3.0  # standard errors a valley must be deep
+DEPTHS = ("barrier", "barrier_low", "barrier_high")
+PLACES = ("low_peak", "valley", "high_peak")
+
+
+def distribution(
+    ladder: Source, of: str, beta: float = 1.0, bins: Any = 100, *, errors: str = "auto", **couplings: Any
+) -> xr.Dataset:
+    """The probability density of an observable and its free energy -log P, over bins (their number, or their edges).
+
+    low_peak, valley and high_peak are where the two peaks and the minimum between them lie; barrier_low and barrier_high
+    the heights of the peaks above it, log(P_peak/P_valley); barrier the smaller of the two.  NaN for a single peak,
+    and where the ladder has too few samples to resolve the valley.  None of them depends on `bins`.
+    """
+    pool = Pool.of(ladder)
+    check_recorded(pool, of)
+    targets = Targets.grid(pool, beta, couplings)
+    if targets.dims:
+        raise ValueError(f"A distribution has one target: {targets.dims[0]} must be a single number.")
+    values, log_w = weighted_values(pool, targets, of)
+    edges = edges_for(values, log_w, bins)
+    width = np.diff(edges)
+    uncertain = _histogram(pool, targets, of, edges, errors)
+    answers = {
+        "p": uncertain.of(lambda log_z, mean: mean / width),
+        "free_energy": uncertain.of(lambda log_z, mean: -np.log(mean / width)),
+    }
+    result = dataset(uncertain, answers, extra=(of,))
+    for name, number in _barriers(pool, targets, of, values, log_w, errors).items():
+        result[name] = xr.Variable((), number)
+    return result.assign_coords({of: (of, 0.5 * (edges[1:] + edges[:-1]), {"long_name": of, "units": "1"})})
+
+
+def _histogram(pool: Pool, targets: Targets, of: str, edges: Array, errors: str) -> Uncertain:
+    found = estimate(
+        pool, targets, lambda replica, energy: bins_of(observable_or_energy(of, replica, energy).astype(float), edges)
+    )
+    return Uncertain(found, errors)
+
+
+def _barriers(pool: Pool, targets: Targets, of: str, values: Array, log_w: Array, errors: str) -> dict[str, float]:
+    """Depths with errors, and places."""
+    nothing = {name + end: np.nan for name in DEPTHS for end in ("", "_err")} | dict.fromkeys(PLACES, np.nan)
+    weight = np.exp(log_w - log_w.max())
+    fine = _fine_edges(values, weight)
+    marks = None if fine is None else Landmarks.of(smoothed(_log_density(values, weight, fine)))
+    if fine is None or marks is None:
+        return nothing
+    edges = edges_of([marks])
+    width = np.diff(fine[edges])
+    low, valley, high = readings(edges, marks, fine)
+    uncertain = _histogram(pool, targets, of, fine[edges], errors)
+
+    def depths(log_z: Array, mean: Array) -> Array:
+        log_p = np.log(mean / width)
+        return np.stack([read(log_p)[0] - valley(log_p)[0] for read in (low, high)], axis=1)
+
+    value, error = (part[0] for part in uncertain.of(depths))
+    lower = int(np.argmin(value))
+    if not value[lower] > SIGNIFICANT * error[lower]:
+        return nothing
+    log_p = np.log(uncertain.found.pooled()[1] / width)
+    found = {name: float(read(log_p)[1][0]) for name, read in zip(PLACES, (low, valley, high), strict=True)}
+    for name, i in zip(DEPTHS, (lower, 0, 1), strict=True):
+        found[name], found[name + "_err"] = float(value[i]), float(error[i])
+    return found
+
+
+def _fine_edges(values: Array, weight: Array) -> Array | None:
+    """At equal steps of the mean of three distribution functions: of P, of the samples, and the uniform one.
+
+    The first resolves narrow peaks, the second what the ladder crossed between them, the third everything else.
+    """
+    low, high = edges_for(values, np.log(weight), 2)[[0, -1]]
+    order = np.argsort(values)
+    order = order[(values[order] >= low) & (values[order] <= high)]
+    x = values[order].astype(float)
+    if len(x) < ENOUGH or x[0] == x[-1]:
+        return None
+    cumulative = np.cumsum(weight[order])
+    steps = cumulative / cumulative[-1] + np.linspace(0, 1, len(x)) + (x - x[0]) / (x[-1] - x[0])
+    every = max(1, len(x) // 100_000)
+    edges = np.interp(np.linspace(steps[0], steps[-1], FINE_BINS + 1), steps[::every], x[::every])
+    return np.unique(edges)
+
+
+def _log_density(values: Array, weight: Array, edges: Array) -> Array:
+    """log of the density in fine bins, NaN where effective samples are few."""
+    index = np.searchsorted(edges, values, side="right") - 1
+    inside = (index >= 0) & (index < len(edges) - 1)
+    first, second = (np.bincount(index[inside], w[inside], len(edges) - 1) for w in (weight, weight**2))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(first**2 / second >= ENOUGH, np.log(first / np.diff(edges)), np.nan)

@@ -1,0 +1,281 @@
+"""How large is the error of a single ladder?  Families of particles, read from the genealogy, as independent groups.
+
+An estimate is a function of the populations of all levels.  A particle moves it in two ways: by its own weight, and by
+the volume ratios G_{k+1}/G_k = sum_j w_kj r_k(U_kj) it takes part in, on which all later volumes rest.  To first order
+
+    delta F = sum_k sum_j psi_kj,    psi_kj = V_kj + c_k w_kj r_k(U_kj)/mean(r_k)  minus its average in the level,
+
+with V_kj = W_kj y_kj the sample's own term (y = 1 for log Z, O - <O> for a mean, W normalised), and
+c_k = sum_{l > k} sum_i V_i p_l(U_i), where p_l = (n_l f_l/G_l)/D is the share of level l in the mixture.  Volumes
+refined by WHAM have another second term; see `Volumes`.
+
+Particles with a common ancestor are correlated, those without are nearly not, hence Var F = sum over families of
+(sum of psi in the family)^2: Chan and Lai (2013), Lee and Whiteley (2018).  Lineages coalesce in long ladders, so the
+ancestor is taken a limited number of levels back: Olsson and Douc (2019).  Here a ladder is cut into stretches of `lag`
+levels; a stretch with the sum B, and the stretch before it with the sum A, are grouped by the ancestors at the
+beginning of the stretch before, and contribute B^2 + 2AB.  The prior draws count as the level before the first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array
+
+from observables.estimation.estimator import Bins, Columns, Estimate, Targets, along
+from observables.samples.mixture import log_factor
+from observables.samples.of_ladders import Replica
+from observables.samples.wham import Likelihood
+
+Array = np.ndarray
+
+NEGLIGIBLE = 60.0  # a sample with exp(-60) of all weight moves nothing
+SURVIVING_FAMILIES = 20  # the lag is shortened until this many families are left on average
+NUMBERS_AT_ONCE = 1_000_000  # held in memory at a time
+
+
+def covariance(found: Estimate, lag: int | None = None) -> Array:
+    """(T, 1 + m, 1 + m): the covariance of log Z and the means of the moments, target by target."""
+    log_z, mean = found.pooled()
+    log_total = log_z + np.log(len(found.log_z))
+    size = 1 + mean.shape[1]
+    result = np.zeros((len(log_z), size, size))
+    for block, log_bases in zip(found.pool.blocks, found.pool.log_base, strict=True):
+        for group in zip(*(along(found.targets, replica) for replica in block), strict=True):
+            some = group[0][0]
+            beta = np.array([found.targets.points[t]["beta"] for t in some])
+            parts = [
+                Terms(found.targets, r, base, energy, found.moments(r, energy), beta, log_total[some], mean[some])
+                for r, base, (_, energy) in zip(block, log_bases, group, strict=True)
+            ]
+            for part in parts:
+                length = lag if lag is not None else choose_lag(part.replica)
+                result[some] += part.about_means(_families(part, Volumes(part, parts), length))
+    return result
+
+
+@dataclass(frozen=True)
+class Terms:
+    """V = W y of the samples of one replica, with y = (1, O - the means at the first target)."""
+
+    targets: Targets
+    replica: Replica
+    log_base: Array
+    energy: Array  # U' of the samples
+    values: Columns | Bins
+    beta: Array  # (T,)
+    log_total: Array  # (T,)
+    mean: Array  # (T, m)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(T, 1 + m)"""
+        return len(self.beta), 1 + self.mean.shape[1]
+
+    def weights(self, part: slice) -> Array | None:
+        """W (n, T) of some samples, or None where it is negligible."""
+        base = self.log_base[part, None] - self.log_total
+        log_w = base + self.targets.log_t(self.energy[part, None], self.beta)
+        return np.exp(log_w) if log_w.max() > -NEGLIGIBLE else None
+
+    def sums(self, part: slice, weight: Array, group: Array, count: int) -> Array:
+        """sum of V over the samples of every group, (count, T * F); weight is W of these samples."""
+        if isinstance(self.values, Bins):
+            return self._sums_in_bins(self.values.index[part], weight, group, count)
+        y = np.concatenate([np.ones((len(weight), 1)), self.values.rows(part) - self.mean[0]], axis=1)
+        return one_hot(group, count) @ (weight[:, :, None] * y[:, None, :]).reshape(len(weight), -1)
+
+    def _sums_in_bins(self, index: Array, weight: Array, group: Array, count: int) -> Array:
+        bins = self.values.count
+        result = np.empty((count, *self.shape))
+        cell = np.where(index >= 0, group.astype(np.int64) * bins + index, count * bins)
+        for t, column in enumerate(weight.T):
+            result[:, t, 0] = np.bincount(group, column, count)
+            result[:, t, 1:] = np.bincount(cell, column, count * bins + 1)[:-1].reshape(count, bins)
+        result[:, :, 1:] -= result[:, :, :1] * self.mean[0]
+        return result.reshape(count, -1)
+
+    def about_means(self, covariance: Array) -> Array:
+        """For y = (1, O - the means of each target): (T, F, F)."""
+        turn = np.tile(np.eye(self.shape[1]), (self.shape[0], 1, 1))
+        turn[:, 1:, 0] = self.mean[0] - self.mean
+        return turn @ covariance @ turn.transpose(0, 2, 1)
+
+    def chunks(self) -> Iterator[slice]:
+        """All samples, in pieces of limited size, whatever their level."""
+        rows = max(1, NUMBERS_AT_ONCE // len(self.beta))
+        for start in range(0, len(self.energy), rows):
+            yield slice(start, min(start + rows, len(self.energy)))
+
+
+class Volumes:
+    """How the samples of a replica move an estimate through its level volumes.
+
+    a_l = dF/dlog G_l = sum_i V_i p_l(U_i).  Telescoped volumes: c_k = sum_{l > k} a_l times w r_k/mean(r_k).
+    Self-consistent ones: n w sum_l b_l p_l(U) with H b = a, H the Hessian of the WHAM likelihood.
+    """
+
+    def __init__(self, part: Terms, parts: list[Terms]):
+        self.replica = part.replica
+        slopes = self._slopes(part, parts)  # a: (K, T * F)
+        if self.replica.self_consistent:
+            at_levels = response_to_slopes(self.replica, slopes)
+            self.response = np.zeros((len(self.replica.grid.energy), slopes.shape[1]))
+            for rows, near, share in self.replica.mixture.shares(self.replica.grid.energy):
+                self.response[rows] = share @ at_levels[near]
+        else:
+            # c of the prior draws is the sum of all slopes, c of level k that of the levels after it
+            self.later = slopes[::-1].cumsum(axis=0)[::-1]
+
+    def _slopes(self, part: Terms, parts: list[Terms]) -> Array:
+        replica, grid = self.replica, self.replica.grid
+        histogram = np.zeros((len(grid.energy), part.shape[0] * part.shape[1]))
+        for other in parts:
+            index = grid.of_sample
+            if len(parts) > 1:  # V p_l = (V D_r/D) (p_l D/D_r), with D_r of this replica and D of the block
+                energy = other.replica.energy_at({name: value for name, (value, _, _) in replica.couplings.items()})
+                index = grid.bin(energy)
+                with np.errstate(invalid="ignore"):
+                    log_ratio = replica.mixture.log_density(energy) + other.log_base - other.replica.log_share
+                log_base = other.log_base + np.nan_to_num(log_ratio, nan=-np.inf)
+                other = dataclasses.replace(other, log_base=log_base)
+            for samples in other.chunks():
+                weight = other.weights(samples)
+                if weight is not None:
+                    histogram += other.sums(samples, weight, index[samples], len(histogram))
+        slopes = np.zeros((len(replica.level), histogram.shape[1]))
+        for rows, near, share in replica.mixture.shares(grid.energy):
+            slopes[near] += share.T @ histogram[rows]
+        return slopes
+
+    def terms(self, p: int, samples: slice, weight: Array) -> Array:
+        """The second term of psi, (n, T * F), of levels from p - 1 on (p = 0 is the prior draws); weight is (levels, N)."""
+        if self.replica.self_consistent:
+            value = (weight.shape[1] * weight).ravel()
+            at = (value, self.replica.grid.of_sample[samples], np.arange(len(value) + 1))
+            return csr_array(at, shape=(len(value), len(self.response))) @ self.response
+        found = []
+        for i, w in enumerate(weight):
+            here = slice(samples.start + i * len(w), samples.start + (i + 1) * len(w))
+            if p + i < len(self.later):
+                found.append((w * _next_ratio(self.replica, p + i, here, w))[:, None] * self.later[p + i])
+            else:
+                found.append(np.zeros((len(w), self.later.shape[1])))
+        return np.concatenate(found)
+
+
+_responses: WeakKeyDictionary[Replica, tuple[Array, csr_array]] = WeakKeyDictionary()
+
+
+def response_to_slopes(replica: Replica, slopes: Array) -> Array:
+    """b at the levels, with H b = a; the inverse of H is kept for the next question."""
+    if replica not in _responses:
+        likelihood = Likelihood(replica)
+        hessian = likelihood.derivatives(np.zeros(likelihood.hats.shape[1]))[1]
+        _responses[replica] = np.linalg.pinv(hessian, rcond=1e-12, hermitian=True), likelihood.hats
+    inverse, hats = _responses[replica]
+    return hats @ (inverse @ (hats.T @ slopes))
+
+
+def _families(part: Terms, volumes: Volumes, lag: int) -> Array:
+    """sum over stretches and families of B^2 + 2AB, (T, F, F)."""
+    replica = part.replica
+    if replica.parent is None:
+        raise ValueError("This ladder has no genealogy (variable `parent`), so one replica has no error estimate.")
+    levels, n = replica.shape
+    size = part.shape[0] * part.shape[1]
+    result = np.zeros((part.shape[0], part.shape[1], part.shape[1]))
+    # Sums by the ancestor at the beginning of a stretch; `before` is that ancestor's own, a stretch earlier.
+    before = np.arange(replica.draws)
+    a = np.zeros((replica.draws, size))
+    b = _family_sums(part, volumes, 0, before[None], slice(0, replica.draws), replica.draws)
+    ancestor = before
+    at_once = max(1, NUMBERS_AT_ONCE // (n * size))
+    p = 1
+    while p <= levels:
+        ancestor = ancestor[replica.parent[p - 1]]
+        if p % lag == 0:
+            result += _products(a, one_hot(before, len(a)) @ b, part.shape)
+            a, before, ancestor = b, ancestor, np.arange(n)
+            b = np.zeros((n, size))
+        family = [ancestor]
+        end = min(p + at_once, levels + 1, (p // lag + 1) * lag)
+        for q in range(p + 1, end):
+            ancestor = ancestor[replica.parent[q - 1]]
+            family.append(ancestor)
+        samples = slice(replica.draws + (p - 1) * n, replica.draws + (end - 1) * n)
+        b += _family_sums(part, volumes, p, np.array(family), samples, len(b))
+        p = end
+    return result + _products(a, one_hot(before, len(a)) @ b, part.shape)
+
+
+def _family_sums(part: Terms, volumes: Volumes, p: int, family: Array, samples: slice, count: int) -> Array:
+    """sum of psi by family, (count, T * F), over some levels beginning with p - 1; family is (levels, N)."""
+    levels, n = family.shape
+    weight = np.exp(part.replica.log_share[samples] - np.log(n)).reshape(levels, n)
+    psi = volumes.terms(p, samples, weight)
+    sums = one_hot(family.ravel(), count) @ psi
+    of_level = psi.reshape(levels, n, -1).sum(axis=1)
+    own = part.weights(samples)
+    if own is not None:
+        sums += part.sums(samples, own, family.ravel(), count)
+        of_level += part.sums(samples, own, np.repeat(np.arange(levels), n), levels)
+    # minus the average in the level: every family loses its share of the level's sum
+    share = csc_array((weight.ravel(), family.ravel(), np.arange(0, family.size + 1, n)), shape=(count, levels))
+    return sums - share @ of_level
+
+
+def _next_ratio(replica: Replica, p: int, samples: slice, weight: Array) -> Array:
+    """r_k / mean(r_k) at the particles of level k = p - 1 (the prior draws are p = 0)."""
+    energy = replica.energy[samples].astype(float)
+    log_ratio = log_factor(replica.level[p], replica.softness, energy)
+    if p > 0:
+        with np.errstate(invalid="ignore"):
+            log_ratio = log_ratio - log_factor(replica.level[p - 1], replica.softness, energy)
+    log_ratio = np.where((weight > 0) & np.isfinite(log_ratio), log_ratio, -np.inf)
+    ratio = np.exp(log_ratio - log_ratio.max())
+    return ratio / (weight @ ratio)
+
+
+def one_hot(row: Array, count: int, value: Array | None = None) -> csc_array:
+    """The sparse matrix (count, n) with one entry in every column."""
+    value = np.ones(len(row)) if value is None else value
+    return csc_array((value, row, np.arange(len(row) + 1)), shape=(count, len(row)))
+
+
+def _products(a: Array, b: Array, shape: tuple[int, int]) -> Array:
+    """B^2 + 2AB, summed over families: (T, F, F)."""
+    a, b = (sums.reshape(-1, *shape) for sums in (a, b))
+    ab = np.einsum("itf,itg->tfg", a, b)
+    return np.einsum("itf,itg->tfg", b, b) + ab + ab.transpose(0, 2, 1)
+
+
+_lags: WeakKeyDictionary[Replica, int] = WeakKeyDictionary()
+
+
+def choose_lag(replica: Replica) -> int:
+    """The longest stretch (a power of two) over which SURVIVING_FAMILIES families are left, or else the shortest."""
+    if replica not in _lags:
+        lag = 1
+        while 2 * lag < replica.shape[0] and _families_after(replica, 2 * lag) >= SURVIVING_FAMILIES:
+            lag *= 2
+        _lags[replica] = lag
+    return _lags[replica]
+
+
+def _families_after(replica: Replica, lag: int, starts: int = 16) -> float:
+    """1 / sum (family weight)^2 after `lag` levels, the median over several places of the ladder."""
+    assert replica.parent is not None
+    count, n = replica.shape
+    left = []
+    for end in np.unique(np.linspace(lag, count - 1, starts).astype(int)):
+        ancestor = np.arange(n)
+        for k in range(end, end - lag, -1):
+            ancestor = replica.parent[k][ancestor]
+        weight = np.nan_to_num(np.exp(replica.log_weight[end].astype(float)))
+        left.append(1 / np.sum(np.bincount(ancestor, weight) ** 2))
+    return float(np.median(left))

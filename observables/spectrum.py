@@ -1,0 +1,121 @@
+"""How many states are there at each energy, and how is the energy distributed?  g(E), P(E), F(E) and the barrier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.special import logsumexp
+
+from observables.estimation.errors import Answer
+from observables.estimation.estimator import Targets, estimate, no_moments
+from observables.estimation.labels import dataset
+from observables.flat_histogram import FlatHistogram, Shape, edges_by_samples
+from observables.histogram import apply, edges_for, local_fit, weighted_values
+from observables.peaks import Landmarks, edges_of, equal_heights, readings, smoothed
+from observables.samples.pool import Pool, Source
+
+Array = np.ndarray
+
+SAMPLES_PER_BIN = 10  # effective samples a bin needs to take part in a fit
+SIGNIFICANT = 3.0  # standard errors a valley must be deep
+
+
+def density_of_states(ladder: Source, bins: Any = 100, *, errors: str = "auto", **couplings: Any) -> xr.Dataset:
+    """log g(E), the prior probability per unit energy, with the microcanonical beta(E) = S'(E) and S''(E), S = log g.
+
+    bins: a number of bins over the energies the ladder met, finer where it has more samples, or their edges.  log g is
+    averaged over the bin and has log_g_err^2/2 added: the content of a bin is a count, unbiased itself but not in its
+    logarithm.
+    """
+    pool = Pool.of(ladder)
+    targets = _one_target(pool, 0.0, couplings)
+    edges = edges_by_samples(pool, targets, bins)
+    flat = FlatHistogram(pool, targets, Shape.of(pool, targets), edges, errors)
+    enough = np.where(flat.ess > SAMPLES_PER_BIN, flat.ess, 0.0)
+    _, slope, curvature = local_fit(flat.centres, enough, window=4, degree=3)
+    log_g, log_g_err = flat.of(lambda log_g: log_g)
+    answers = {
+        "log_g": Answer(log_g + log_g_err**2 / 2, log_g_err),
+        "beta_microcanonical": flat.of(lambda log_g: apply(slope, log_g)),
+        "entropy_curvature": flat.of(lambda log_g: apply(curvature, log_g)),
+    }
+    result = dataset(flat.uncertain, answers, extra=("energy",)).drop_vars(["ess", "beta"])
+    return flat.label(result)
+
+
+def energy_distribution(
+    ladder: Source, beta: float = 1.0, bins: Any = 100, *, errors: str = "auto", **couplings: Any
+) -> xr.Dataset:
+    """log P(E), averaged over each bin, and F(E) = -log P(E); two peaks, if there are two, and the valley between them.
+
+    barrier is the depth of the valley below the lower peak; beta_equal_height the inverse temperature at which both
+    peaks are equally high, barrier_equal_height the depth of the valley there, and low_peak, valley, high_peak the
+    energies of the three.  They are NaN for a single peak, and where the ladder has too few samples to resolve
+    the valley.  None of them depends on `bins`.
+    """
+    pool = Pool.of(ladder)
+    targets = _one_target(pool, beta, couplings)
+    supported = estimate(pool, targets, no_moments)
+    shape = Shape.of(pool, targets)
+    edges = edges_for(*weighted_values(pool, targets, "energy"), bins)
+    flat = FlatHistogram(pool, targets, shape, edges, errors)
+    width = np.diff(flat.edges)
+
+    def normalised(log_p: Array) -> Array:
+        seen = np.where(np.isfinite(log_p), log_p + np.log(width), -np.inf)
+        return log_p - logsumexp(seen, axis=1, keepdims=True)
+
+    value, error = flat.of(normalised)
+    result = dataset(flat.uncertain, {"log_p": (value, error), "free_energy": (-value, error)}, extra=("energy",))
+    result["ess"] = xr.Variable((), float(supported.ess[0]), result["ess"].attrs)
+    for name, number in _barriers(pool, targets, shape, errors).items():
+        result[name] = xr.Variable((), number)
+    return flat.label(result)
+
+
+BARRIERS = ("barrier", "beta_equal_height", "barrier_equal_height")
+PLACES = ("low_peak", "valley", "high_peak")
+
+
+def _barriers(pool: Pool, targets: Targets, shape: Shape, errors: str) -> dict[str, float]:
+    """All numbers about the valley; log P at beta' is log P - (beta' - beta) E up to a constant."""
+    nothing = {name + end: np.nan for name in BARRIERS for end in ("", "_err")} | dict.fromkeys(PLACES, np.nan)
+    curve, energy, beta = smoothed(shape.log_density), shape.centres, float(targets.points[0]["beta"])
+    tilt = equal_heights(curve, energy)
+    here, equal = Landmarks.of(curve), Landmarks.of(curve - tilt * energy)
+    if equal is None:
+        return nothing
+    edges = edges_of([equal] if here is None else [here, equal])
+    flat = FlatHistogram(pool, targets, shape, shape.edges[edges], errors)
+    low, valley, high = readings(edges, equal, shape.edges)
+
+    def at_equal_heights(log_p: Array) -> Array:
+        """beta, depth and the three places; peaks move along with the tilt, but only their energies enter."""
+        tilted = log_p - tilt * flat.centres
+        (h_low, e_low), (h_valley, e_valley), (h_high, e_high) = (read(tilted) for read in (low, valley, high))
+        more = (h_low - h_high) / (e_low - e_high)
+        depth = h_low - more * e_low - (h_valley - more * e_valley)
+        return np.stack([beta + tilt + more, depth, e_low, e_valley, e_high], axis=1)
+
+    value, error = flat.of(at_equal_heights)
+    if not value[0, 1] > SIGNIFICANT * error[0, 1]:
+        return nothing
+    found = nothing | dict(zip(PLACES, map(float, value[0, 2:]), strict=True))
+    for i, name in enumerate(BARRIERS[1:]):
+        found[name], found[name + "_err"] = float(value[0, i]), float(error[0, i])
+    if here is not None:
+        three = readings(edges, here, shape.edges)
+        heights = flat.of(lambda log_p: np.stack([read(log_p)[0] for read in three], axis=1)).value[0]
+        lower = 0 if heights[0] < heights[2] else 2
+        depth = flat.of(lambda log_p: three[lower](log_p)[0] - three[1](log_p)[0])
+        found["barrier"], found["barrier_err"] = float(depth.value[0]), float(depth.error[0])
+    return found
+
+
+def _one_target(pool: Pool, beta: float, couplings: dict[str, Any]) -> Targets:
+    targets = Targets.grid(pool, beta, couplings)
+    if targets.dims:
+        raise ValueError(f"A distribution has one target: {targets.dims[0]} must be a single number.")
+    return targets

@@ -1,0 +1,95 @@
+"""What every kernel offers, and the Metropolis step they share."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+
+from quenchphys.parallel.random_numbers import Stream, uniform
+from quenchphys.smc.density import Density, Point, choose
+
+Array = jax.Array
+
+
+class Move(NamedTuple):
+    """What a transition tells about itself, one number for each particle."""
+
+    acceptance: Array
+    """Acceptance probability."""
+    undefined: Array
+    """1 where the energy of the proposal was NaN; such a proposal is rejected."""
+
+
+class Kernel(Protocol):
+    """Settings of a kernel.
+
+    With `step_size=None` the ladder tunes step and scale from its own particles, at the cost of a bias of order
+    1/particles in the volumes.  With a step size given, in units of the prior's scale of each coordinate, nothing is
+    tuned: a kernel that knows nothing of the particles it moves makes a prescribed ladder's volumes exactly unbiased.
+    """
+
+    @property
+    def step_size(self) -> float | None: ...
+
+    @property
+    def target_acceptance(self) -> float: ...
+
+    def transitions(self, dimension: int) -> int:
+        """Transitions in one level."""
+        ...
+
+    def gradients(self) -> float:
+        """Mean number of gradients in one transition."""
+        ...
+
+    def first_step_size(self, dimension: int) -> float:
+        """A guess from the scaling theory of the kernel, in units of the scale of a coordinate."""
+        ...
+
+    def transition(
+        self, stream: Stream, shared: Array, point: Point, density: Density, step_size: Array, scale: Array
+    ) -> tuple[Point, Move]:
+        """One move of every particle of a population (particle, D), given a step size and the scale (D,) of coordinates.
+
+        `stream` has each particle's own random numbers; `shared` is the same for all replicas, for choices that fix how
+        long they run.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class OneGradientSteps:
+    """Settings of kernels that make many short steps, each with one gradient: random walks that follow the score."""
+
+    steps: int | None = None
+    step_size: float | None = None
+    target_acceptance: float = 0.5
+
+    def transitions(self, dimension: int) -> int:
+        """As given, or max(16, 2^ceil(log2 sqrt D)): a random walk crosses a D-dimensional shell in about sqrt(D) steps."""
+        return self.steps or max(16, 2 ** math.ceil(math.log2(math.sqrt(dimension))))
+
+    def gradients(self) -> float:
+        return 1.0
+
+    def first_step_size(self, dimension: int) -> float:
+        return dimension ** (-1 / 6)
+
+
+def metropolis(stream: Stream, log_accept: Array, proposal: Point, point: Point) -> tuple[Point, Move]:
+    """Accept each proposal with probability min(1, exp(log_accept)); a NaN is a rejection."""
+    log_u = jnp.log(stream.uniform(log_accept.shape))
+    probability = jnp.where(jnp.isnan(log_accept), 0.0, jnp.exp(jnp.minimum(log_accept, 0.0)))
+    undefined = jnp.isnan(proposal.energy).astype(jnp.float32)
+    return choose(log_u < log_accept, proposal, point), Move(probability, undefined)
+
+
+def random_length(shared: Array, mean: int) -> Array:
+    """Steps of a trajectory, the same for all particles: uniform between half and 3/2 of the mean."""
+    shortest = (mean + 1) // 2
+    choices = 2 * (mean - shortest) + 1
+    return shortest + jnp.minimum((choices * uniform(shared, (1,))[0]).astype(jnp.int32), choices - 1)

@@ -1,0 +1,115 @@
+"""The density of one level as the kernels see it: points that carry energy and gradients, in the sampled coordinates.
+
+Sampled coordinates y are those of the problem's basis, where the prior is diagonal, or the flattened sites.
+Points carry U and grad U apart from the level, so that moving to another level costs no evaluation:
+
+    log rho_p(y) = log pi(y) + log f_p(U(y)),     score = grad log pi + (d log f_p/dU) grad U.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from quenchphys.parallel.reductions import over_coordinates
+from quenchphys.smc.levels import Family
+
+Array = jax.Array
+
+
+class Point(NamedTuple):
+    """Positions (..., D) with what was computed there."""
+
+    position: Array
+    energy: Array
+    energy_grad: Array
+    log_prior: Array
+    log_prior_grad: Array
+
+
+def positions(problem: Any, x: Array) -> Array:
+    """Configurations (..., *shape) -> sampled coordinates (..., D)."""
+    basis = getattr(problem, "basis", None)
+    if basis is not None:
+        return basis.to_modes(x)
+    return x.reshape(*x.shape[: -_rank(problem)], -1) if _rank(problem) else x[..., None]
+
+
+def configurations(problem: Any, y: Array) -> Array:
+    """Sampled coordinates (..., D) -> configurations (..., *shape)."""
+    basis = getattr(problem, "basis", None)
+    return basis.from_modes(y) if basis is not None else y.reshape(*y.shape[:-1], *shape_of(problem))
+
+
+def shape_of(problem: Any) -> tuple[int, ...]:
+    """Shape of one configuration, from an abstract prior draw."""
+    return jax.eval_shape(lambda k: problem.sample_prior(k, 1), jax.random.key(0)).shape[1:]
+
+
+def _rank(problem: Any) -> int:
+    return len(shape_of(problem))
+
+
+def prior_scale(problem: Any, dimension: int) -> Array:
+    """The prior's standard deviation of each coordinate where a basis tells it, else one."""
+    basis = getattr(problem, "basis", None)
+    return jnp.ones(dimension) if basis is None else jax.lax.rsqrt(jnp.asarray(basis.precision, jnp.float32))
+
+
+def evaluate(problem: Any, y: Array) -> Point:
+    """Energy, prior and their gradients at positions (..., D)."""
+    lead = y.shape[:-1]
+    x = configurations(problem, y.reshape(-1, y.shape[-1]))
+    if hasattr(problem, "energy_and_grad"):
+        energy, gradient = problem.energy_and_grad(x)
+    else:
+        energy, gradient = jax.vmap(jax.value_and_grad(problem.energy))(x)
+    basis = getattr(problem, "basis", None)
+    if basis is not None:
+        log_prior_grad = -basis.precision * y
+        log_prior = 0.5 * over_coordinates(log_prior_grad * y)
+    else:
+        both = getattr(problem, "log_prior_and_grad", None) or jax.vmap(jax.value_and_grad(problem.log_prior))
+        log_prior, prior_gradient = both(x)
+        log_prior, log_prior_grad = log_prior.reshape(lead), positions(problem, prior_gradient).reshape(y.shape)
+    return Point(y, energy.reshape(lead), positions(problem, gradient).reshape(y.shape), log_prior, log_prior_grad)
+
+
+class Density(NamedTuple):
+    """pi(y) f_p(U(y)) at one parameter p."""
+
+    problem: Any
+    family: Family
+    parameter: Array
+
+    def evaluate(self, y: Array) -> Point:
+        return evaluate(self.problem, y)
+
+    def score(self, point: Point) -> Array:
+        slope = self.family.slope(point.energy, self.parameter)
+        return point.log_prior_grad + slope[..., None] * point.energy_grad
+
+    @property
+    def stiffness(self) -> Array:
+        """By how much the prior's precision of each coordinate exceeds the smallest; zero without a basis."""
+        basis = getattr(self.problem, "basis", None)
+        if basis is None:
+            return jnp.zeros(())
+        precision = jnp.asarray(basis.precision, jnp.float32)
+        return precision - jnp.min(precision)
+
+    def log_change(self, point: Point, proposal: Point) -> Array:
+        """log rho(proposal) - log rho(point)."""
+        change = self.family.log_change(point.energy, proposal.energy, self.parameter)
+        return change + proposal.log_prior - point.log_prior
+
+
+def choose(accept: Array, proposal: Point, point: Point) -> Point:
+    """Elementwise: the proposal where accepted, else the point."""
+    return jax.tree.map(
+        lambda new, old: jnp.where(accept.reshape(accept.shape + (1,) * (new.ndim - accept.ndim)), new, old),
+        proposal,
+        point,
+    )

@@ -1,0 +1,145 @@
+"""The two families of densities a ladder descends: soft energy levels and temperatures.
+
+A family is a set of unnormalised densities pi(x) f_p(U(x)), one for each value p of its parameter:
+
+    soft levels   f_E(U)    = (E - U)_+^nu      the quenched path; nu = 0 is the hard wall of nested sampling
+    temperatures  f_beta(U) = exp(-beta U)      the tempered path
+
+and G_p = E_pi[f_p(U)] is the volume of a level (G_beta = Z(beta)).  All formulas use the slack s = E - U or
+differences of energies, never a difference of two large logarithms, because U is extensive and s is not.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+
+from quenchphys.smc.population import effective_size, kept_share
+
+Array = jax.Array
+
+BISECTIONS = 40  # halvings: float32 has 24 bits, the rest covers brackets far wider than the step
+
+
+class Family(Protocol):
+    """Functions of energies U (particle,) and of the level parameter (scalar), both float32."""
+
+    def slope(self, energy: Array, parameter: Array) -> Array:
+        """d log f / dU: the force of a level is slope * grad U."""
+        ...
+
+    def log_change(self, energy: Array, proposed: Array, parameter: Array) -> Array:
+        """log f(U') - log f(U) at one level, for a Metropolis step from U to U'."""
+        ...
+
+    def log_factor(self, energy: Array, parameter: Array) -> Array:
+        """log f."""
+        ...
+
+    def log_ratio(self, energy: Array, parameter: Array, new: Array) -> Array:
+        """log r = log f_new(U) - log f_parameter(U), the incremental weight."""
+        ...
+
+    def first(self, energy: Array, size: float) -> Array:
+        """The first parameter, at which prior draws have effective size `size`."""
+        ...
+
+    def next(self, energy: Array, log_weight: Array, parameter: Array, target: Array) -> Array:
+        """The next parameter: the step to it keeps the share `target` of the effective size."""
+        ...
+
+
+class SoftLevels(NamedTuple):
+    """f_E(U) = (E - U)_+^nu, nu > -1."""
+
+    softness: Any
+
+    def slope(self, energy: Array, parameter: Array) -> Array:
+        return -self.softness / (parameter - energy)
+
+    def log_change(self, energy: Array, proposed: Array, parameter: Array) -> Array:
+        # nu log(s'/s) with s' = s + U - U'; a proposal on or beyond the wall has zero density.
+        return self._power((energy - proposed) / (parameter - energy), alive=proposed < parameter)
+
+    def log_ratio(self, energy: Array, parameter: Array, new: Array) -> Array:
+        # nu log1p(-(E - E')/(E - U)); zero outside either level, exactly.
+        alive = (energy < parameter) & (energy < new)
+        return self._power((new - parameter) / (parameter - energy), alive)
+
+    def log_factor(self, energy: Array, parameter: Array) -> Array:
+        alive = energy < parameter
+        slack = jnp.where(alive, parameter - energy, 1.0)
+        return jnp.where(alive, self.softness * jnp.log(slack), -jnp.inf)
+
+    def first(self, energy: Array, size: float) -> Array:
+        lowest = jnp.min(energy)
+        # A level far above every draw weighs them all alike; one just above the lowest draw keeps that one alone.
+        finite = jnp.where(jnp.isfinite(energy), energy, lowest)
+        spread = jnp.max(finite) - lowest + 1e-3 * (1.0 + jnp.abs(lowest))
+        far = 100.0 * (1.0 + jnp.abs(self.softness)) * spread
+
+        def halve(_, bracket):
+            low, high = bracket
+            middle = jnp.sqrt(low * high)
+            enough = effective_size(self.log_factor(energy, lowest + middle)) >= size
+            return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
+
+        _, height = jax.lax.fori_loop(0, BISECTIONS, halve, (1e-6 * spread, far))
+        return lowest + height
+
+    def next(self, energy: Array, log_weight: Array, parameter: Array, target: Array) -> Array:
+        lowest = jnp.min(jnp.where(log_weight > -jnp.inf, energy, jnp.inf))
+
+        def halve(_, bracket):
+            low, high = bracket
+            middle = 0.5 * (low + high)
+            enough = kept_share(log_weight, self.log_ratio(energy, parameter, middle)) >= target
+            return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
+
+        _, new = jax.lax.fori_loop(0, BISECTIONS, halve, (lowest, parameter))
+        return new
+
+    def _power(self, change: Array, alive: Array) -> Array:
+        return jnp.where(alive, self.softness * jnp.log1p(jnp.where(alive, change, 0.0)), -jnp.inf)
+
+
+class Temperatures(NamedTuple):
+    """f_beta(U) = exp(-beta U) for 0 < beta <= last."""
+
+    last: Any
+
+    def slope(self, energy: Array, parameter: Array) -> Array:
+        return -jnp.broadcast_to(parameter, energy.shape)
+
+    def log_change(self, energy: Array, proposed: Array, parameter: Array) -> Array:
+        return parameter * (energy - proposed)
+
+    def log_ratio(self, energy: Array, parameter: Array, new: Array) -> Array:
+        return jnp.where(energy < jnp.inf, (parameter - new) * energy, -jnp.inf)
+
+    def log_factor(self, energy: Array, parameter: Array) -> Array:
+        return self.log_ratio(energy, jnp.zeros(()), parameter)
+
+    def first(self, energy: Array, size: float) -> Array:
+        share = size / energy.shape[0]
+        return self._solve(energy, jnp.zeros_like(energy), jnp.zeros(()), jnp.asarray(share, energy.dtype))
+
+    def next(self, energy: Array, log_weight: Array, parameter: Array, target: Array) -> Array:
+        return self._solve(energy, log_weight, parameter, target)
+
+    def _solve(self, energy: Array, log_weight: Array, parameter: Array, wanted: Array) -> Array:
+        def enough(new):
+            return kept_share(log_weight, self.log_ratio(energy, parameter, new)) >= wanted
+
+        def halve(_, bracket):
+            low, high = bracket
+            middle = jnp.sqrt(low * high)
+            yes = enough(parameter + middle)
+            return jnp.where(yes, middle, low), jnp.where(yes, high, middle)
+
+        # The step in beta may be many orders smaller than 1, so the step is bisected, and in its logarithm.
+        rest = self.last - parameter
+        step, _ = jax.lax.fori_loop(0, BISECTIONS, halve, (1e-9 * rest, rest))
+        return jnp.where(enough(self.last), self.last, parameter + step)

@@ -1,0 +1,283 @@
+"""A run that can be killed at any moment and goes on where it was.
+
+    folder/run.json            what is run: method, model, settings, versions
+    folder/prior.npz           the prior draws
+    folder/record/             what was recorded so far, one file a variable, appended block by block
+    folder/generations/N/      the state after N levels (orbax): population, random keys, adaptation, account; two are kept
+    folder/lock                held while a run uses the folder
+
+A generation is written in the background.  It names the number of levels it belongs to and a digest of its contents; the
+record is cut to that number when a run goes on from it, and a generation that cannot be read, or whose digest does not fit,
+is passed over for the one before.  Nothing in these files is ever executed.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import math
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from quenchphys.parallel.processes import agreed, first
+from quenchphys.storage.netcdf import write_whole
+
+GENERATIONS = 2
+PATIENCE = 7 * 24 * 3600  # seconds that a generation may take: a run may be stopped while it is written
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a run keeps its state, and how often: after so many minutes, or after so many levels if these come first."""
+
+    folder: str | os.PathLike[str]
+    minutes: float = 5.0
+    levels: int | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.minutes, int | float) and self.minutes > 0):
+            raise ValueError(f"minutes between checkpoints must be positive; {self.minutes!r} was given")
+        if self.levels is not None and (not isinstance(self.levels, int) or self.levels < 1):
+            raise ValueError(
+                f"levels between checkpoints must be a whole number of at least 1; {self.levels!r} was given"
+            )
+
+
+@contextmanager
+def opened(
+    checkpoint: Checkpoint | str | os.PathLike[str] | None, identity: Mapping[str, Any]
+) -> Iterator[Store | None]:
+    """The store of a run, locked; None without a checkpoint."""
+    if checkpoint is None:
+        yield None
+        return
+    asked = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+    folder = Path(asked.folder)
+    if not first():
+        yield Store(folder, asked, identity)
+        return
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"A checkpoint is a folder, but {folder} is a file.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = open(folder / "lock", "a+")  # noqa: SIM115
+    except OSError as cause:
+        raise type(cause)(f"The checkpoint folder {folder} cannot be written: {cause.strerror}.") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RuntimeError(f"Another run is using the checkpoint folder {folder}; give this one another.") from None
+        store = Store(folder, asked, identity)
+        try:
+            yield store
+        finally:
+            store.close()
+
+
+class Store:
+    """The files of one run, written by the first process and read by all."""
+
+    def __init__(self, folder: Path, asked: Checkpoint, identity: Mapping[str, Any]):
+        self.folder, self._asked = folder, asked
+        self._manager: Any = None
+        self._saved_level, self._saved_time = 0, time.monotonic()
+        if not first():
+            return
+        now = json.loads(json.dumps(dict(identity)))
+        before = _read_json(folder / "run.json")
+        if before is None:
+            if any(entry.name != "lock" for entry in folder.iterdir()):
+                raise FileExistsError(
+                    f"{folder} holds other files and no checkpoint; give an empty folder or a new one."
+                )
+            text = json.dumps(now, indent=2)
+            write_whole(folder / "run.json", lambda part: part.write_text(text))
+        elif before != now:
+            raise ValueError(
+                f"The checkpoint in {folder} belongs to another run: {difference(before, now)}; give another folder, or "
+                "the same settings."
+            )
+
+    @property
+    def record(self) -> Path:
+        return self.folder / "record"
+
+    @property
+    def _generations(self) -> Path:
+        return (self.folder / "generations").absolute()
+
+    def begin(self, prior: Arrays) -> None:
+        """Keep what is drawn once."""
+        if not first():
+            return
+        write_whole(self.folder / "prior.npz", lambda part: _savez(part, prior), overwrite=True)
+        self.record.mkdir(exist_ok=True)
+
+    def latest(self) -> tuple[Arrays, Arrays, Arrays] | None:
+        """(prior, state, host) of the newest generation that can be read."""
+        found = self._newest() if first() else None
+        level = agreed(self._saved_level if found is not None else 0)
+        if level and not first():
+            self._saved_level, found = level, self._read(level)
+        return found
+
+    def _newest(self) -> tuple[Arrays, Arrays, Arrays] | None:
+        if not self._generations.is_dir():
+            return None
+        generations = self._open().all_steps()
+        for level in sorted(generations, reverse=True):
+            try:
+                found = self._read(level)
+            except Exception as cause:  # torn, corrupted, or half deleted: whatever it is, the one before may be whole
+                print(f"checkpoint after {level} levels passed over: {_one_line(cause)}", flush=True)
+                continue
+            for newer in [other for other in generations if other > level]:
+                self._open().delete(newer)
+            self._saved_level = level
+            return found
+        if generations:
+            # They may be readable elsewhere or later, so they are not thrown away for a run that begins anew.
+            raise ValueError(f"No checkpoint in {self.folder} can be read; move it away, or give another folder.")
+        return None
+
+    def _read(self, level: int) -> tuple[Arrays, Arrays, Arrays]:
+        import orbax.checkpoint as ocp  # takes seconds to import, and a short run never needs it
+
+        items = ocp.args.Composite(
+            state=ocp.args.StandardRestore(), host=ocp.args.StandardRestore(), seal=ocp.args.JsonRestore()
+        )
+        found = self._open().restore(level, args=items)
+        state, host = ({k: np.asarray(v) for k, v in found[item].items()} for item in ("state", "host"))
+        if found["seal"]["digest"] != digest(state | host):
+            raise ValueError("its digest does not fit")
+        with np.load(self.folder / "prior.npz", allow_pickle=False) as kept:
+            return {name: kept[name] for name in kept.files}, state, host
+
+    def due(self, level: int) -> bool:
+        levels = math.inf if self._asked.levels is None else self._asked.levels
+        late = time.monotonic() - self._saved_time >= 60 * self._asked.minutes
+        return bool(agreed(late or level - self._saved_level >= levels))
+
+    def save(self, level: int, state: Arrays, host: Arrays) -> None:
+        """Write a generation in the background; waits only for the one before.
+
+        If that one failed, this one is written by another writer while the run waits: one generation that is lost is no
+        reason to end a run, a disk that takes none is.
+        """
+        import orbax.checkpoint as ocp
+
+        if level == self._saved_level:
+            return
+        if not first():
+            self._saved_level = level
+            return
+        items = ocp.args.Composite(
+            state=ocp.args.StandardSave(state),
+            host=ocp.args.StandardSave(host),
+            seal=ocp.args.JsonSave({"digest": digest(state | host)}),
+        )
+        try:
+            self._open().save(level, args=items)
+        except Exception:
+            with suppress(Exception):  # it failed, and says so again
+                self._open().close()
+            self._manager = None
+            try:
+                self._open().save(level, args=items, force=True)
+                self._open().wait_until_finished()
+            except Exception as cause:
+                self._manager = None
+                raise self._cannot_be_written(cause) from None
+        self._saved_level, self._saved_time = level, time.monotonic()
+
+    def close(self) -> None:
+        if self._manager is not None:
+            manager, self._manager = self._manager, None
+            try:
+                manager.wait_until_finished()
+                manager.close()
+            except Exception as cause:
+                raise self._cannot_be_written(cause) from None
+
+    def _cannot_be_written(self, cause: Exception) -> OSError:
+        # Errors of the background writer name a temporary file first and the reason last.
+        why = str(cause).strip().splitlines() or [type(cause).__name__]
+        return OSError(f"The checkpoint in {self.folder} cannot be written: {_reason(why[0])}.")
+
+    def _open(self) -> Any:
+        import orbax.checkpoint as ocp
+
+        if self._manager is None:
+            self._generations.mkdir(exist_ok=True)
+            alone = ocp.options.MultiprocessingOptions(
+                primary_host=jax.process_index(),
+                active_processes={jax.process_index()},
+                barrier_sync_key_prefix=f"process{jax.process_index()}",
+            )
+            options = ocp.CheckpointManagerOptions(
+                max_to_keep=GENERATIONS,
+                enable_async_checkpointing=True,
+                async_options=ocp.AsyncOptions(timeout_secs=PATIENCE),
+                create=False,
+                multiprocessing_options=alone,
+            )
+            self._manager = ocp.CheckpointManager(self._generations, options=options)
+        return self._manager
+
+
+def digest(arrays: Arrays) -> str:
+    """Of names, shapes and contents."""
+    seal = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        array = np.ascontiguousarray(array)
+        seal.update(f"{name} {array.dtype} {array.shape}".encode())
+        seal.update(array.tobytes())
+    return seal.hexdigest()
+
+
+def _savez(part: Path, arrays: Arrays) -> None:
+    with open(part, "wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def _read_json(file: Path) -> dict[str, Any] | None:
+    if not file.exists():
+        return None
+    try:
+        found = json.loads(file.read_text())
+    except (OSError, ValueError):
+        raise ValueError(f"{file} cannot be read, so the checkpoint beside it cannot be used.") from None
+    return found if isinstance(found, dict) else {}
+
+
+def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """The first thing in which two requests differ, in words."""
+    for name in {**now, **before}:
+        was, is_now = before.get(name), now.get(name)
+        if was != is_now:
+            if isinstance(was, Mapping) and isinstance(is_now, Mapping):
+                return difference(was, is_now)
+            return f"{name} was {was!r} and is now {is_now!r}"
+    return "it cannot be read"
+
+
+def _reason(line: str) -> str:
+    """What the operating system said, if it is in the line."""
+    known = [os.strerror(number) for number in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS, errno.EACCES)]
+    return next((words for words in known if words in line), line[:200].rstrip("."))
+
+
+def _one_line(cause: BaseException) -> str:
+    return (str(cause).strip().splitlines() or [type(cause).__name__])[0][:200]

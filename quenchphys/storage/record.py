@@ -1,0 +1,177 @@
+"""Where the record of a growing ladder lives: in memory while it is small, in files when it is not.
+
+A `Column` holds one variable as rows (level, replica, ...).  Above `MEMORY_LIMIT` bytes for all columns together the
+rows go to unnamed temporary files that are mapped, so that the host's memory stays bounded however long the ladder.  With
+a folder, that of a checkpoint, they go to files there from the beginning, and a later run goes on with them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from quenchphys.parallel.processes import first
+from quenchphys.storage.netcdf import reason, write_whole
+
+MEMORY_LIMIT = 1 << 30
+
+
+class Column:
+    """A growing array of rows."""
+
+    def __init__(self, file: IO[bytes] | None = None, rows: int = 0) -> None:
+        self._blocks: list[np.ndarray] = []
+        self._file = file
+        self._rows = rows
+        self.shape: tuple[int, ...] = ()
+        self.dtype: np.dtype = np.dtype(np.float32)
+
+    @property
+    def in_memory(self) -> int:
+        """Bytes held in memory."""
+        return 0 if self._file else sum(block.nbytes for block in self._blocks)
+
+    def extend(self, rows: np.ndarray) -> None:
+        self.shape, self.dtype = rows.shape[1:], rows.dtype
+        self._rows += len(rows)
+        if self._file:
+            np.ascontiguousarray(rows).tofile(self._file)
+        else:
+            self._blocks.append(np.asarray(rows))
+
+    def spill(self) -> None:
+        """Move everything to a temporary file, which vanishes with the array mapped onto it."""
+        file = self._file = tempfile.TemporaryFile(prefix="quenchphys-")  # noqa: SIM115
+        for block in self._blocks:
+            np.ascontiguousarray(block).tofile(file)
+        self._blocks = []
+
+    def flush(self) -> None:
+        """Make sure that the rows survive the process."""
+        if self._file:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+    def finish(self, rows: int) -> np.ndarray:
+        """The first `rows` rows, as (replica, level, ...)."""
+        if self._file:
+            self._file.flush()
+            size = (self._rows, *self.shape)
+            # Read-only: a ladder must not change the record of a checkpoint, and pages that were read can be given back.
+            array: np.ndarray = np.memmap(self._file, dtype=self.dtype, mode="r", shape=size)
+        else:
+            array = np.concatenate(self._blocks)
+            self._blocks = []
+        return array[:rows].swapaxes(0, 1)
+
+
+class Record:
+    """Named columns that share one limit of memory, or one folder."""
+
+    def __init__(self, limit: int = MEMORY_LIMIT, folder: Path | None = None) -> None:
+        self._columns: dict[str, Column] = {}
+        self._limit = limit
+        self._spilled = False
+        self._folder = folder
+
+    @staticmethod
+    def resume(folder: Path, rows: int) -> Record:
+        """The record a folder holds, cut to its first `rows` rows; a process that does not write there has a copy."""
+        record = Record(folder=folder if first() else None)
+        listed: dict[str, Any] = json.loads((folder / "columns.json").read_text())
+        for number, (name, (dtype, shape)) in enumerate(listed.items()):
+            path, size = _file(folder, number), rows * int(np.prod(shape)) * np.dtype(dtype).itemsize
+            if not path.exists() or path.stat().st_size < size:
+                raise ValueError(
+                    f"The record in {folder} is shorter than its checkpoint says: {name} has too few levels."
+                )
+            if not first():
+                column = Column()
+                column.extend(np.fromfile(path, dtype, size // np.dtype(dtype).itemsize).reshape(rows, *shape))
+                record._columns[name] = column
+                continue
+            if path.stat().st_size > size:
+                # A ladder may still be mapped onto the longer file, so it is replaced, not cut.
+                write_whole(path, partial(_copy_beginning, path, size), overwrite=True)
+            file = open(path, "r+b")  # noqa: SIM115
+            file.seek(size)
+            column = Column(file, rows)
+            column.shape, column.dtype = tuple(shape), np.dtype(dtype)
+            record._columns[name] = column
+        return record
+
+    def extend(self, **rows: np.ndarray) -> None:
+        with self._in_words():
+            self._extend(rows)
+
+    def _extend(self, rows: dict[str, np.ndarray]) -> None:
+        for name, block in rows.items():
+            column = self._columns.get(name)
+            if column is None:
+                column = self._columns[name] = Column(self._new_file())
+            if self._spilled and not column._file:
+                column.spill()
+            column.extend(block)
+        if not self._spilled and sum(c.in_memory for c in self._columns.values()) > self._limit:
+            self._spilled = True
+            for column in self._columns.values():
+                column.spill()
+
+    def flush(self) -> None:
+        """Make sure that everything so far survives the process."""
+        with self._in_words():
+            for column in self._columns.values():
+                column.flush()
+        if self._folder is not None:
+            listed = {name: (column.dtype.str, list(column.shape)) for name, column in self._columns.items()}
+            write_whole(self._folder / "columns.json", lambda part: part.write_text(json.dumps(listed)), overwrite=True)
+
+    def finish(self, rows: int) -> dict[str, np.ndarray]:
+        return {name: column.finish(rows) for name, column in self._columns.items()}
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as cause:
+            place = self._folder or f"{tempfile.gettempdir()} (TMPDIR chooses another folder)"
+            raise OSError(f"The record in {place} cannot be written: {reason(cause)}.") from None
+
+    def _new_file(self) -> IO[bytes] | None:
+        if self._folder is None:
+            return None
+        path = _file(self._folder, len(self._columns))
+        path.unlink(missing_ok=True)  # a ladder may still be mapped onto the old one
+        return open(path, "w+b")
+
+
+def blanked(rows: dict[str, np.ndarray], begin: int, count: np.ndarray) -> dict[str, np.ndarray]:
+    """Rows (level, replica, ...) from level `begin` on, blank where a replica has ended after `count` levels.
+
+    Blank is NaN, -1 in integers, and False.
+    """
+    for array in rows.values():
+        blank = np.nan if array.dtype.kind == "f" else (-1 if array.dtype.kind == "i" else False)
+        for r, end in enumerate(count):
+            array[max(0, end - begin) :, r] = blank
+    return rows
+
+
+def _copy_beginning(source: Path, size: int, target: Path) -> None:
+    with open(source, "rb") as old, open(target, "wb") as new:
+        while size > 0 and (part := old.read(min(size, 1 << 24))):
+            new.write(part)
+            size -= len(part)
+
+
+def _file(folder: Path, number: int) -> Path:
+    # Numbered, because an observable may have a name that no file can have.
+    return folder / f"column-{number:03d}.bin"

@@ -1,0 +1,264 @@
+"""A run that is killed goes on to the same numbers, and a checkpoint that does not fit is refused."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import quenchphys as qp
+from quenchphys.problem import SiteBasis
+from quenchphys.storage.checkpoint import difference
+
+TARGET = qp.targets.gaussian(16)
+SMALL = {"particles": 64, "replicas": 2, "seed": 3}
+
+
+def assert_same(one: qp.Ladder, other: qp.Ladder) -> None:
+    """Bit by bit, everything but when it was made and how long it took."""
+    for group in ("levels", "particles", "prior", "configurations"):
+        assert set(one.tree[group].data_vars) == set(other.tree[group].data_vars)
+        for name in one.tree[group].data_vars:
+            assert one.tree[group][name].values.tobytes() == other.tree[group][name].values.tobytes(), (group, name)
+    times = ("created", "wall_time")
+    assert {k: v for k, v in one.attrs.items() if k not in times} == {
+        k: v for k, v in other.attrs.items() if k not in times
+    }
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """The run that was never interrupted."""
+    return qp.quench(TARGET, **SMALL)
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """A finished run with its checkpoint."""
+    qp.quench(TARGET, **SMALL, checkpoint=qp.Checkpoint(tmp_path / "run", levels=16))
+    return tmp_path / "run"
+
+
+def generations(folder: Path) -> list[int]:
+    return sorted(int(entry.name) for entry in (folder / "generations").iterdir() if entry.name.isdigit())
+
+
+def test_keeping_checkpoints_changes_nothing(whole, kept):
+    assert len(generations(kept)) == 2
+    assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=kept))
+
+
+def test_a_run_goes_on_from_the_generation_before(whole, kept):
+    shutil.rmtree(kept / f"generations/{generations(kept)[-1]}")
+    assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=kept))
+
+
+@pytest.mark.parametrize("part", ["state", "host", "seal"])
+def test_a_corrupted_generation_is_passed_over(whole, kept, part, capsys):
+    newest = kept / f"generations/{generations(kept)[-1]}" / part
+    for file in [f for f in newest.rglob("*") if f.is_file() and f.stat().st_size]:
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 0xFF
+        file.write_bytes(content)
+    assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=kept))
+    assert "passed over" in capsys.readouterr().out
+
+
+def test_a_ladder_does_not_change_when_its_checkpoint_is_taken_up_again(whole, tmp_path):
+    """Its arrays are mapped onto the record, which a later call cuts and extends."""
+    first = qp.quench(TARGET, **SMALL, checkpoint=qp.Checkpoint(tmp_path / "run", levels=16))
+    shutil.rmtree(tmp_path / f"run/generations/{generations(tmp_path / 'run')[-1]}")
+    again = qp.quench(TARGET, **SMALL, checkpoint=tmp_path / "run")
+    assert_same(whole, first)
+    assert_same(whole, again)
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """The writer says that the generation before failed, at the given calls of all those that there are."""
+    import orbax.checkpoint as ocp
+
+    save, called = ocp.CheckpointManager.save, []
+
+    def sometimes(manager, level, **named):
+        called.append(level)
+        if len(called) in fails:
+            raise TimeoutError("futures but timed out")
+        return save(manager, level, **named)
+
+    fails: set[int] = set()
+    monkeypatch.setattr(ocp.CheckpointManager, "save", sometimes)
+    return fails
+
+
+@pytest.mark.parametrize("call", [1, 2])
+def test_a_run_outlives_a_generation_that_failed(whole, tmp_path, failing, call):
+    failing.add(call)
+    assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=qp.Checkpoint(tmp_path / "run", levels=16)))
+    assert generations(tmp_path / "run")[-1] == 32
+    assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=tmp_path / "run"))
+
+
+def test_a_run_that_can_keep_no_generation_ends_and_the_last_one_stays(whole, tmp_path, failing):
+    failing.update({2, 3})
+    checkpoint = qp.Checkpoint(tmp_path / "run", levels=16)
+    with pytest.raises(OSError, match=r"The checkpoint in .*run cannot be written: futures but timed out"):
+        qp.quench(TARGET, **SMALL, checkpoint=checkpoint)
+    assert generations(tmp_path / "run") == [16]
+    assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=checkpoint))
+
+
+def test_a_run_may_be_stopped_for_days_while_a_generation_is_written(tmp_path, monkeypatch):
+    """The writer's own patience ends after minutes, by the clock, whether the process runs or not."""
+    import orbax.checkpoint as ocp
+
+    waits = []
+    options = ocp.AsyncOptions
+    monkeypatch.setattr(ocp, "AsyncOptions", lambda timeout_secs: waits.append(timeout_secs) or options(timeout_secs))
+    qp.quench(TARGET, **SMALL, checkpoint=qp.Checkpoint(tmp_path / "run", levels=16))
+    assert min(waits) >= 3 * 24 * 3600
+
+
+def test_a_torn_record_is_found(kept):
+    """Shorter than any generation says: the run begins again rather than go on from what is not there."""
+    column = next((kept / "record").glob("column-*.bin"))
+    os.truncate(column, 8)
+    with pytest.raises(ValueError, match="shorter than its checkpoint says"):
+        qp.quench(TARGET, **SMALL, checkpoint=kept)
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"seed": 4}, "seed was 3 and is now 4"),
+        ({"particles": 65}, "particles was 64 and is now 65"),
+        ({"stop": qp.ReachedEnergy(3.0)}, "stop was"),
+        ({"softness": 3.0}, "family was"),
+    ],
+)
+def test_another_request_is_refused(kept, changed, says):
+    with pytest.raises(ValueError, match=f"belongs to another run: {says}"):
+        qp.quench(TARGET, **SMALL | changed, checkpoint=kept)
+
+
+def test_another_model_is_refused_even_if_it_says_nothing_about_itself(tmp_path):
+    class Quadratic:
+        def __init__(self, strength):
+            self.strength = strength
+            self.basis = SiteBasis((3,), np.ones(3, np.float32))
+
+        def sample_prior(self, key, n):
+            import jax
+
+            return jax.random.normal(key, (n, 3))
+
+        def log_prior(self, x):
+            return -0.5 * (x * x).sum()
+
+        def energy(self, x):
+            return self.strength * (x * x).sum()
+
+    qp.quench(Quadratic(1.0), **SMALL, checkpoint=tmp_path / "run")
+    with pytest.raises(ValueError, match="energies was"):
+        qp.quench(Quadratic(2.0), **SMALL, checkpoint=tmp_path / "run")
+
+
+def test_differences_are_named_where_they_are():
+    assert difference({"a": 1, "b": {"c": 2}}, {"a": 1, "b": {"c": 3}}) == "c was 2 and is now 3"
+
+
+def test_two_runs_cannot_share_a_folder(kept):
+    import fcntl
+
+    with open(kept / "lock", "a+") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(RuntimeError, match="Another run is using the checkpoint folder"):
+            qp.quench(TARGET, **SMALL, checkpoint=kept)
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("ten years of work")
+    with pytest.raises(FileExistsError, match="holds other files"):
+        qp.quench(TARGET, **SMALL, checkpoint=tmp_path)
+    assert (tmp_path / "thesis.tex").read_text() == "ten years of work"
+
+
+def test_ctrl_c_keeps_the_state_and_says_how_to_go_on(whole, tmp_path, ctrl_c):
+    class Impatient:
+        """A meter that presses Ctrl-C after some levels."""
+
+        def update(self, level, parameter, acceptance, log_volume, remaining):
+            if level == 16:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        def close(self):
+            pass
+
+    with pytest.raises(qp.Interrupted, match="the same call goes on from"):
+        qp.quench(TARGET, **SMALL, checkpoint=tmp_path / "run", progress=Impatient())
+    assert signal.getsignal(signal.SIGINT) is ctrl_c
+    assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=tmp_path / "run"))
+
+
+PROGRAM = """
+import sys, quenchphys as qp
+class Slow:
+    def update(self, *numbers):
+        print("level", numbers[0], flush=True)
+    def close(self):
+        pass
+ladder = qp.quench(qp.targets.gaussian(16), particles=64, replicas=2, seed=3, progress=Slow(),
+                   checkpoint=qp.Checkpoint(sys.argv[1], levels=16))
+ladder.save(sys.argv[2])
+"""
+
+
+def test_killed_at_some_moment_it_ends_at_the_same_numbers(whole, tmp_path):
+    """Once, at a random moment; `benchmarks/robustness/kill_and_resume.py` does it many times."""
+    out = tmp_path / "ladder.nc"
+    process = _start(tmp_path, out)
+    assert process.stdout is not None
+    process.stdout.readline()  # the first block is done: from here on it may end at any moment
+    time.sleep(random.Random(7).uniform(0, 0.2))
+    process.kill()
+    process.communicate()
+    _, errors = _start(tmp_path, out).communicate()
+    assert out.exists(), errors
+    assert_same(whole, qp.load(out))
+
+
+def _start(folder: Path, out: Path) -> subprocess.Popen:
+    out.unlink(missing_ok=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(PROGRAM), str(folder / "run"), str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[3])},
+    )
+
+
+def test_outside_the_main_thread_a_checkpoint_is_kept_as_well(whole, tmp_path):
+    found = []
+    run = threading.Thread(target=lambda: found.append(qp.quench(TARGET, **SMALL, checkpoint=tmp_path / "run")))
+    run.start()
+    run.join()
+    assert_same(whole, found[0])
+
+
+def test_a_record_on_disk_becomes_the_same_file(tmp_path):
+    """What benchmarks/speed/record_memory.py does with 20,000 levels, in the small."""
+    from benchmarks.speed.record_memory import make, unlike
+
+    make(tmp_path, 48, 50, 2)
+    assert unlike(tmp_path / "ladder.nc", 48, 50, 2) == []

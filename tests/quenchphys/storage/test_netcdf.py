@@ -1,0 +1,178 @@
+"""A ladder on disk: read by strangers, written whole or not at all."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from quenchphys.storage.netcdf import load, save
+from tests.support import synthetic
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def ladder():
+    return synthetic.ladder(synthetic.Chi2(), particles=40, replicas=2, seed=1)
+
+
+def run(code, *arguments):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(__file__).parent)])}
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, env=environment
+    )
+
+
+def test_round_trip(ladder, tmp_path):
+    path = save(ladder, tmp_path / "ladder.nc")
+    again = load(path)
+    assert again.tree.equals(ladder.tree)
+    assert again.couplings == ladder.couplings
+    assert again.outcome is ladder.outcome
+    for name in ladder.attrs:
+        assert again.attrs[name] == ladder.attrs[name]
+    assert "long_name" not in ladder.levels["energy"].attrs  # saving describes the file, not the ladder in memory
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_stranger_reads_it_with_xarray_alone(ladder, tmp_path):
+    path = save(ladder, tmp_path / "ladder.nc")
+    code = """
+import sys, xarray
+tree = xarray.open_datatree(sys.argv[1])
+assert not any(name.startswith(("quenchphys", "observables", "jax")) for name in sys.modules)
+print(sorted(tree.children), tree["particles/energy"].dims, tree.attrs["seed"])
+for node in tree.subtree:
+    for variable in node.data_vars.values():
+        assert variable.attrs["long_name"] and variable.attrs["units"], variable
+"""
+    done = run(code, path)
+    assert done.returncode == 0, done.stderr
+    assert "['configurations', 'levels', 'particles', 'prior'] ('replica', 'level', 'particle')" in done.stdout
+
+
+def test_an_existing_file_is_kept_unless_asked(ladder, tmp_path):
+    path = tmp_path / "ladder.nc"
+    path.write_bytes(b"precious")
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        save(ladder, path)
+    assert path.read_bytes() == b"precious"
+    save(ladder, path, overwrite=True)
+    assert load(path).tree.equals(ladder.tree)
+
+
+KILLED = """
+import os, signal, sys
+from tests.support import synthetic
+from quenchphys.storage import netcdf
+ladder = synthetic.ladder(synthetic.Chi2(), particles=40, replicas=2, seed=2)
+if sys.argv[2] == "after writing":
+    os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
+else:
+    import h5netcdf
+    h5netcdf.File.close = lambda self: os.kill(os.getpid(), signal.SIGKILL)
+netcdf.save(ladder, sys.argv[1], overwrite=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("moment", "existed"), [("while writing", True), ("after writing", True), ("after writing", False)]
+)
+def test_a_killed_save_leaves_the_old_file_or_none(ladder, tmp_path, moment, existed):
+    path = tmp_path / "ladder.nc"
+    if existed:
+        save(ladder, path)
+    done = run(KILLED, path, moment)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert path.exists() == existed
+    if existed:
+        assert load(path).tree.equals(ladder.tree)
+    save(ladder, path, overwrite=True)  # what was left over is in nobody's way
+    assert load(path).tree.equals(ladder.tree)
+
+
+def test_what_is_no_ladder_is_named(ladder, tmp_path):
+    with pytest.raises(FileNotFoundError, match="There is no ladder"):
+        load(tmp_path / "nothing.nc")
+    path = save(ladder, tmp_path / "ladder.nc")
+    whole = path.read_bytes()
+    for broken in (b"", b"not a file of this kind", whole[: len(whole) // 2]):
+        path.write_bytes(broken)
+        with pytest.raises(ValueError, match="not a readable netCDF-4 file"):
+            load(path)
+    xr.Dataset({"a": 1}).to_netcdf(path, engine="h5netcdf")
+    with pytest.raises(ValueError, match="no group 'levels'"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": "guess"}, "its method is 'guess'"),
+        ({"outcome": "fine"}, "its outcome 'fine' is unknown"),
+        ({"couplings": "__import__('os')"}, "'couplings' is not JSON"),
+        ({"settings": "[1]"}, "'settings' is not a JSON object"),
+    ],
+)
+def test_a_damaged_attribute_is_named(ladder, tmp_path, change, message):
+    tree = ladder.tree.copy()
+    tree.attrs = {**ladder.attrs, **change}
+    path = save(tree, tmp_path / "ladder.nc")
+    with pytest.raises(ValueError, match=message):
+        load(path)
+
+
+def test_a_missing_variable_or_dimension_is_named(ladder, tmp_path):
+    tree = ladder.tree.copy()
+    tree["particles"].dataset = ladder.particles.drop_vars("log_weight")
+    with pytest.raises(ValueError, match="particles/log_weight is missing"):
+        load(save(tree, tmp_path / "a.nc"))
+    tree["particles"].dataset = ladder.particles.rename(particle="walker")
+    with pytest.raises(ValueError, match="has the dimensions"):
+        load(save(tree, tmp_path / "b.nc"))
+
+
+def test_where_a_file_cannot_be(ladder, tmp_path):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        save(ladder, tmp_path / "nowhere" / "ladder.nc")
+    with pytest.raises(IsADirectoryError, match="directory"):
+        save(ladder, tmp_path)
+
+
+def test_replicas_of_different_length(ladder, tmp_path):
+    """Padding comes back as it was, and is not counted."""
+    import observables
+
+    tree = ladder.tree.copy()
+    particles = ladder.particles.copy(deep=True)
+    levels = ladder.levels.copy(deep=True)
+    levels["level_count"][1] = 40
+    levels["log_volume"][1, 40:] = np.nan
+    for name in ("energy", "log_weight", "s1", "s2"):
+        particles[name][1, 40:] = np.nan
+    particles["parent"][1, 40:] = -1
+    tree["levels"].dataset, tree["particles"].dataset = levels, particles
+    again = load(save(tree, tmp_path / "ladder.nc"))
+    assert [len(r.level) for r in observables.Pool(again).replicas] == [ladder.levels.sizes["level"], 40]
+    assert np.isfinite(observables.partition_function(again).log_z)
+
+
+def test_a_file_that_was_changed_is_refused(ladder, tmp_path):
+    path = save(ladder, tmp_path / "ladder.nc")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="not as it was written"):
+        load(path)
+
+
+def test_a_file_another_program_wrote_needs_no_seal(ladder, tmp_path):
+    ours, theirs = save(ladder, tmp_path / "ours.nc"), tmp_path / "theirs.nc"
+    with xr.open_datatree(ours, engine="h5netcdf") as tree:
+        tree.load().to_netcdf(theirs, engine="h5netcdf")
+    assert load(theirs).outcome is load(ours).outcome

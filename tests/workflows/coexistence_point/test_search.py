@@ -1,0 +1,224 @@
+"""A coexistence point from pilots and walkers: right, kept, taken up again, refused where it must be."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import quenchphys as qp
+import workflows
+from tests.support.mean_field_model import CUT, averages, coexistence_mu2, one_site
+from workflows.budget import PARTS, Effort
+from workflows.coexistence_point.describe import doubts
+
+L, BRACKET = 4, (0.5, 1.5)
+SMALL = {"model": one_site, "particles": 64, "replicas": 4, "sweeps": 320, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    out = tmp_path_factory.mktemp("coexistence") / "run.nc"
+    return out, workflows.coexistence(L, BRACKET, out=out, **SMALL)
+
+
+def test_the_coupling_of_equal_weight_and_log_z_are_those_of_quadrature():
+    points = [workflows.coexistence(L, BRACKET, **SMALL | {"seed": seed}) for seed in range(100, 700, 100)]
+    z = []
+    for found in points:
+        problem = one_site(L, float(found.mu2))
+        share, log_z = averages(problem, lambda x: (x**2 >= CUT).astype(float))
+        exact = [coexistence_mu2(L), log_z + np.log(1 - share), log_z + np.log(share)]
+        measured = [float(found.mu2), *found.log_z.values]
+        error = [float(found.mu2_err), *found.log_z_err.values]
+        z.append((np.array(measured) - exact) / error)
+    # Errors from 16 groups of walkers.
+    assert (np.abs(np.mean(z, axis=0)) < 4 / np.sqrt(len(z))).all()
+    assert (np.std(z, axis=0) < 2.5).all()
+    assert np.mean([abs(float(found.mu2) - coexistence_mu2(L)) for found in points]) < 0.005
+
+
+def test_both_phases_are_described(kept):
+    _, found = kept
+    problem = one_site(L, float(found.mu2))
+    share, _ = averages(problem, lambda x: (x**2 >= CUT).astype(float))
+    q_ordered = averages(problem, lambda x: x**2 * (x**2 >= CUT))[0] / share
+    measured, error = float(found.q.sel(phase="ordered")), float(found.q_err.sel(phase="ordered"))
+    assert abs(measured - q_ordered) < 5 * error
+    assert float(found.share.sel(phase="ordered")) == pytest.approx(0.5, abs=1e-4)
+    assert found.trusted == 1
+    assert float(found.latent_heat) > 0
+    for name in ("p_q", "p_m", "log_p_energy", "mu2_equal_height", "barrier", "ordered_share"):
+        assert np.isfinite(found[name]).any()
+
+
+def test_any_coupling_may_be_the_open_one():
+    mu2 = coexistence_mu2(L)
+    found = workflows.coexistence(L, (-1.2, -0.8), coupling="lam", mu2=mu2, **SMALL)
+    assert abs(float(found.lam) + 1.0) < 5 * float(found.lam_err)
+
+
+def test_an_existing_result_is_refused_before_sampling(kept, monkeypatch):
+    out, _ = kept
+    monkeypatch.setattr(Effort, "quench", _never)
+    with pytest.raises(FileExistsError, match="exists already"):
+        workflows.coexistence(L, BRACKET, out=out, **SMALL)
+
+
+def test_a_result_can_be_analysed_again_without_sampling(kept, monkeypatch):
+    out, before = kept
+    monkeypatch.setattr(Effort, "quench", _never)
+    again = workflows.coexistence(L, BRACKET, out=out, overwrite=True, **SMALL)
+    assert float(again.mu2) == float(before.mu2)
+    assert float(workflows.load_result(out).mu2) == float(before.mu2)
+
+
+def test_ladders_of_another_request_are_not_taken(kept, tmp_path):
+    out, _ = kept
+    (tmp_path / "run.ladders").mkdir()
+    (tmp_path / "run.ladders/request.json").write_text((out.parent / "run.ladders/request.json").read_text())
+    with pytest.raises(FileExistsError, match=r"another request.*seed was 0 and is now 5"):
+        workflows.coexistence(L, BRACKET, out=tmp_path / "run.nc", **SMALL | {"seed": 5})
+
+
+@pytest.mark.parametrize(
+    ("bracket", "side", "replicas"), [((1.4, 1.8), "mu2 lies below 1.4", 4), ((0.3, 0.6), "mu2 lies above 0.6", 1)]
+)
+def test_a_bracket_beside_the_point_says_on_which_side_it_lies(bracket, side, replicas):
+    with pytest.raises(ValueError, match=f"the ordered share is .* at {bracket[0]:g} and .*{side}"):
+        workflows.coexistence(L, bracket, **SMALL | {"replicas": replicas})
+
+
+def test_a_pilot_may_be_a_single_ladder():
+    found = workflows.coexistence(L, BRACKET, **SMALL | {"replicas": 1})
+    assert abs(float(found.mu2) - coexistence_mu2(L)) < 4 * float(found.mu2_err)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"bracket": (2.3, 2.2)}, "reversed: got 2.3 and 2.2"),
+        ({"bracket": (2.3, 2.3)}, "equal: got 2.3 and 2.3"),
+        ({"bracket": None}, "bracket is missing"),
+        ({"bracket": (2.2, "high")}, "bracket must be two values of mu2"),
+        ({"bracket": (2.2, float("nan"))}, "finite"),
+        ({"model": "phi8"}, "no model 'phi8'; there are phi4, phi6"),
+        ({"model": 6}, "model must be a name"),
+        ({"coupling": "mu"}, "no coupling 'mu'; its couplings are mu2, lam, eta"),
+        ({"coupling": "lam"}, "needs a value of mu2"),
+        ({"mu2": 2.2}, "cannot be given"),
+        ({"gamma": 1.0}, "no coupling 'gamma'"),
+        ({"L": None}, "give either L or shape"),
+        ({"L": 8.5}, "must be integers"),
+        ({"model": "phi4", "bracket": (0.1, 0.2)}, "not expected to have two phases"),
+        ({"bracket": (5.0, 6.0)}, "not expected to have two phases"),
+        ({"particles": 1}, "particles must be at least 2"),
+        ({"softness": -2.0}, "softness must be greater than -1"),
+        ({"out": "no/such/folder/run.nc"}, "does not exist"),
+    ],
+)
+def test_wrong_requests_are_refused_before_sampling(wrong, says, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Effort, "quench", _never)
+    with pytest.raises((ValueError, TypeError, OSError), match=says):
+        workflows.coexistence(**{"L": 8, "bracket": (2.25, 2.33), "out": "run.nc"} | wrong)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_study_keeps_what_it_has_and_goes_on(tmp_path, monkeypatch, ctrl_c):
+    """Ctrl-C in the pilot, then in the second part of the walk."""
+    out, settings = tmp_path / "run.nc", SMALL | {"model": "phi6"}  # a ladder of more than one block of levels
+    quench, walk, begun, walked = Effort.quench, Effort.walk, [], []
+
+    class Impatient:
+        """A meter that presses Ctrl-C after the first block of levels."""
+
+        def update(self, *numbers):
+            if numbers[0] == 16:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        def close(self):
+            pass
+
+    def interrupted_ladder(self, problem, stop, progress, checkpoint):
+        begun.append(checkpoint.name)
+        return quench(self, problem, stop, Impatient() if len(begun) == 1 else progress, checkpoint)
+
+    def interrupted_walk(self, problem, start, weight, part):
+        walked.append(part)
+        if walked == [0, 1]:
+            os.kill(os.getpid(), signal.SIGINT)
+        return walk(self, problem, start, weight, part)
+
+    monkeypatch.setattr(Effort, "quench", interrupted_ladder)
+    monkeypatch.setattr(Effort, "walk", interrupted_walk)
+    with pytest.raises(workflows.Interrupted, match="the same command goes on"):
+        workflows.coexistence(4, (2.2, 2.5), out=out, **settings)
+    assert sorted(file.suffix for file in (tmp_path / "run.ladders").iterdir()) == [".checkpoint", ".json"]
+    with pytest.raises(workflows.Interrupted, match="the same command goes on"):
+        workflows.coexistence(4, (2.2, 2.5), out=out, **settings)
+    assert not out.exists()
+    found = workflows.coexistence(4, (2.2, 2.5), out=out, **settings)
+    assert begun[0] == begun[1]  # the pilot went on
+    assert len(begun) == 2
+    assert walked == list(range(PARTS))  # no part was walked twice
+    monkeypatch.setattr(Effort, "quench", quench)
+    assert float(found.mu2) == float(workflows.coexistence(4, (2.2, 2.5), **settings).mu2)
+    assert not list((tmp_path / "run.ladders").glob("*.checkpoint"))
+    assert signal.getsignal(signal.SIGINT) is ctrl_c
+
+
+def test_outside_the_main_thread_no_signal_is_caught():
+    found = []
+    worker = threading.Thread(target=lambda: found.append(workflows.coexistence(L, BRACKET, **SMALL)))
+    worker.start()
+    worker.join()
+    assert found[0].trusted == 1
+
+
+def test_a_ladder_that_missed_a_phase_is_not_trusted(monkeypatch):
+    """A pilot cut short must not look like an answer."""
+    quench = Effort.quench
+
+    def shallow(self, problem, stop, progress, checkpoint):
+        return quench(self, problem, qp.LevelLimit(6), progress, checkpoint)
+
+    monkeypatch.setattr(Effort, "quench", shallow)
+    with pytest.raises(RuntimeError, match="ended with"):
+        workflows.coexistence(L, BRACKET, **SMALL)
+
+
+def test_walkers_that_do_not_cross_give_no_answer(monkeypatch):
+    """Steps too small to get anywhere."""
+    still = qp.multicanonical
+
+    def frozen(*arguments, **named):
+        return still(*arguments, **named | {"kernel": qp.HMC(leapfrogs=1, step_size=1e-4)})
+
+    monkeypatch.setattr(qp, "multicanonical", frozen)
+    with pytest.raises(RuntimeError, match="never crossed from one phase to the other"):
+        workflows.coexistence(L, BRACKET, **SMALL)
+
+
+def test_what_makes_a_point_doubtful_is_said(kept):
+    out, found = kept
+    pilot = qp.load(next((out.parent / "run.ladders").glob("pilot*.nc")))
+
+    def said(undefined=0.0, **changed):
+        return doubts(pilot, [xr.Dataset(attrs={"undefined": undefined})], found.assign(changed), "mu2")
+
+    assert said() == []
+    assert "from phase to phase only 16 times" in said(crossings=0 * found.crossings + 1)[0]
+    assert "saw one phase only" in said(mu2_group=found.mu2_group.where(np.arange(16) > 0))[0]
+    assert "known to 0.5 nats only" in said(mu2_err=0.5 / abs(found.log_odds_slope))[0]
+    assert "missed a part of a phase" in said(mu2_pilot=found.mu2 + 2.0, mu2_pilot_err=found.mu2_err)[0]
+    assert "undefined (NaN)" in said(undefined=0.1)[0]
+    assert "hardly met the energies of the prior" in said(meetings=0 * found.meetings + 3)[0]
+
+
+def _never(*arguments, **named):
+    raise AssertionError("nothing may be sampled here")

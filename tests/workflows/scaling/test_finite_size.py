@@ -1,0 +1,118 @@
+"""Finite-size scaling: the laws and the fits against exact one-site models, and sizes that are not run twice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import workflows
+from tests.support.mean_field_model import binder, coexistence_mu2, one_site
+from workflows.budget import Effort
+from workflows.scaling.fits import largest_sizes, least_squares, power_law, widened, with_correction
+
+SMALL = {"model": one_site, "particles": 64, "replicas": 4, "sweeps": 320, "progress": False}
+
+
+def test_least_squares_gives_the_textbook_mean_and_chi_squared():
+    y, error = np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 1.0])
+    fit = least_squares(np.ones((3, 1)), y, error)
+    weight = 1 / error**2
+    assert fit.value[0] == pytest.approx((weight * y).sum() / weight.sum())
+    assert fit.error[0] == pytest.approx(weight.sum() ** -0.5)
+    assert fit.chi2 == pytest.approx((((y - fit.value[0]) / error) ** 2).sum())
+    assert fit.dof == 2
+
+
+def test_small_sizes_are_left_out_where_the_law_does_not_hold_yet():
+    sizes = np.array([4, 8, 16, 32])
+    y, error = 1.0 + 5.0 * np.exp(-sizes / 4), np.full(4, 0.01)
+    fit = largest_sizes(np.ones((4, 1)), y, error, sizes)
+    assert list(fit.used) == [False, False, True, True] or list(fit.used) == [False, False, False, True]
+    assert fit.dof >= 1
+
+
+def test_a_correction_to_scaling_is_taken_out():
+    """Points on 2 + 0.3 L^-1.6, with errors far smaller than the correction."""
+    rng, sizes, error = np.random.default_rng(5), np.array([8, 12, 16, 24, 32]), np.full(5, 1e-4)
+    z = []
+    for _ in range(200):
+        y = 2.0 + 0.3 * sizes**-1.6 + error * rng.standard_normal(5)
+        fit = with_correction(lambda omega: sizes**-omega, y, error)
+        z.append((fit.value[0] - 2.0) / fit.error[0])
+    assert abs(np.mean(z)) < 1.0
+    assert 0.2 < np.std(z) < 1.2
+    assert np.abs(largest_sizes(np.ones((5, 1)), y, error, sizes).value[0] - 2.0) > 10 * error[0]
+
+
+def test_a_power_law_is_found():
+    sizes = np.array([4, 8, 16, 32])
+    fit = power_law(sizes, -3.0 * sizes**1.25, np.full(4, 0.01))
+    assert fit.value[1] == pytest.approx(1.25, abs=1e-6)
+
+
+def test_first_order_follows_the_multiplicity_term(tmp_path, monkeypatch):
+    sizes = [3, 4, 5]
+    found = workflows.finite_size_scaling(sizes, (0.3, 1.5), out=tmp_path / "fss.nc", **SMALL)
+    exact = np.array([coexistence_mu2(L) for L in sizes])
+    assert (np.abs(found.mu2.values - exact) < 6 * found.mu2_err.values).all()
+    # At an ordered share of 2/3 each of the two ordered phases weighs as much as the disordered one.
+    moved = np.array([coexistence_mu2(L, share=2 / 3) for L in sizes])
+    term = -np.log(2) / found.log_odds_slope.values
+    assert (np.abs(exact - moved - term) < 0.1 * np.abs(term)).all()
+    assert found.attrs["order"] == "first"
+    assert float(found.mu2_infinite_dof) >= 1
+
+    ran = []
+    quench = Effort.quench
+
+    def counted(self, problem, *rest):
+        ran.append(float(problem.volume))
+        return quench(self, problem, *rest)
+
+    monkeypatch.setattr(Effort, "quench", counted)
+    longer = workflows.finite_size_scaling([*sizes, 6], (0.3, 1.5), out=tmp_path / "fss.nc", overwrite=True, **SMALL)
+    assert set(ran) == {36.0}
+    assert (longer.mu2.values[:3] == found.mu2.values).all()
+
+
+def test_second_order_finds_where_binder_cumulants_meet():
+    sizes, bracket = [4, 8, 16], (-0.6, 0.4)
+    settings = {**SMALL, "lam": 0.25, "eta": 0.0}
+    found = workflows.finite_size_scaling(sizes, bracket, **settings)
+    critical = float(found.mu2_critical)
+    assert found.attrs["order"] == "second"
+    exact = np.array([binder(one_site(L, critical, lam=0.25, eta=0.0)) for L in sizes])
+    assert (np.abs(found.binder.values - exact) < 6 * found.binder_err.values + 1e-3).all()
+    # The prior is part of the mass: 1/V shifts the point, and the whole moves as one site, with slopes ~ sqrt(V) = L.
+    assert abs(critical) < 0.15
+    assert float(found.nu) == pytest.approx(1.0, abs=0.3)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"sizes": [8, 12.5, 16]}, "sizes must be whole numbers"),
+        ({"sizes": "8"}, "sizes must be whole numbers"),
+        ({"sizes": [8, 8, 12]}, "at least 3 different"),
+        ({"sizes": [1, 8, 12]}, "sizes must be at least 2"),
+        ({"bracket": (2.3, 2.2)}, "reversed"),
+        ({"bracket": None}, "bracket is missing"),
+        ({"order": "third"}, "order must be 'first' or 'second'"),
+        ({"out": "no/folder/fss.nc"}, "does not exist"),
+    ],
+)
+def test_wrong_requests_are_refused(wrong, says, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((ValueError, OSError), match=says):
+        workflows.finite_size_scaling(**{"sizes": [8, 12, 16], "bracket": (2.25, 2.33), "out": "fss.nc"} | wrong)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_covers_the_scatter_about_a_law():
+    x = np.arange(5.0)
+    design = np.stack([x, np.ones(5)], axis=1)
+    along = least_squares(design, 2 * x + 1, np.full(5, 0.1))
+    assert np.array_equal(widened(along).error, along.error), "points on the line do not make it smaller"
+    bent = least_squares(design, 2 * x + 1 + 0.3 * (x - 2) ** 2, np.full(5, 0.1))
+    assert bent.p_value < 1e-6
+    np.testing.assert_allclose(widened(bent).error, bent.error * np.sqrt(bent.chi2 / 3))

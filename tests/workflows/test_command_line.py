@@ -1,0 +1,103 @@
+"""The command line as a new user meets it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import workflows
+from workflows.command_line import main
+
+QUICK = ["--L", "4", "--particles", "64", "--replicas", "4", "--sweeps", "320", "--silent"]
+POINT = ["coexistence", "--bracket", "2.2", "2.5", *QUICK]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("command")
+    code = main([*POINT, "--out", str(folder / "run.nc"), "--plot", str(folder / "run.png")])
+    return folder, code
+
+
+def test_coexistence_prints_a_table_and_draws(run, capsys):
+    folder, code = run
+    assert code == 0
+    assert (folder / "run.png").stat().st_size > 10_000
+    assert main(["show", str(folder / "run.nc")]) == 0
+    said = capsys.readouterr().out
+    assert "mu2, equal weight" in said
+    assert "both phases were sampled" in said
+    assert workflows.load_result(folder / "run.nc").trusted == 1
+
+
+def test_a_ladder_can_be_shown_and_drawn(run, capsys):
+    folder, _ = run
+    ladder = next((folder / "run.ladders").glob("pilot*.nc"))
+    assert main(["show", str(ladder)]) == 0
+    assert "replicas" in capsys.readouterr().out
+    assert main(["plot", str(ladder), "--out", str(folder / "ladder.png")]) == 0
+    assert main(["plot", str(folder / "run.nc"), "--out", str(folder / "again.pdf")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["coexistence", "--L", "4", "--bracket", "2.5", "2.2"], "reversed"),
+        (["coexistence", "--L", "4", "--bracket", "2.2", "2.5", "--model", "phi5"], "no model 'phi5'"),
+        (["coexistence", "--L", "4", "--bracket", "2.2", "2.5", "--out", "/nowhere/run.nc"], "does not exist"),
+        (["coexistence", "--L", "4", "--bracket", "2.2", "2.5", "--plot", "run.bmp"], "ends in .png"),
+        (["zbeta", "--L", "4"], "needs a value of mu2"),
+        (["zbeta", "--L", "4", "--set", "mu2=2.3", "--beta", "1", "0", "5"], "two increasing numbers"),
+        (["show", "nothing.nc"], "no file nothing.nc"),
+        (["fss", "--sizes", "8", "--bracket", "2.2", "2.5"], "at least 3"),
+    ],
+)
+def test_a_wrong_request_is_one_sentence(arguments, says, capsys):
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert says in said
+    assert "Traceback" not in said
+    assert len(said.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["coexistnce"], ["coexistence", "--brackets", "1", "2"], ["quench", "--set", "mu2"]]
+)
+def test_a_typo_gets_the_usage(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+def test_help_teaches(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["--help"])
+    assert stopped.value.code == 0
+    assert "quenchphys coexistence --L 16 --bracket 2.27 2.30" in capsys.readouterr().out
+
+
+def test_ctrl_c_leaves_what_was_computed(tmp_path, ctrl_c):
+    """In a process of its own: interrupted in a study that is much too long, it ends soon, and says how to go on."""
+    out = tmp_path / "run.nc"
+    command = [sys.executable, "-m", "quenchphys", *POINT, "--sweeps", "1000000", "--out", str(out)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        while not list((tmp_path / "run.ladders").glob("*.checkpoint/*")):
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        begun = time.monotonic()
+        _, rest = process.communicate(timeout=300)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "Traceback" not in rest
+    assert "the same command goes on" in rest
+    assert not out.exists()
+    assert list((tmp_path / "run.ladders").glob("pilot_*"))
+    assert time.monotonic() - begun < 300

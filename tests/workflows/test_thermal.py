@@ -1,0 +1,31 @@
+"""Z(beta) from one ladder, over temperatures below and above the one the model is made for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import workflows
+from tests.support.mean_field_model import averages, one_site
+
+SMALL = {"particles": 64, "replicas": 4, "progress": False}
+
+
+def test_every_temperature_is_that_of_quadrature(tmp_path):
+    problem = one_site(4, 1.0)
+    betas = np.linspace(0.0, 1.6, 9)
+    found = workflows.partition_function(problem, betas, out=tmp_path / "z.nc", **SMALL)
+    exact = np.array([averages(problem, lambda x: x, beta)[1] for beta in betas])
+    assert (np.abs(found.log_z.values - exact) < 6 * found.log_z_err.values + 1e-9).all()
+    assert found.log_z_err.values.max() < 0.3
+    assert found.trusted == 1
+    assert float(found.heat_capacity[0]) == 0.0
+    assert float(found.free_energy[0]) == float(found.energy[0])
+    kept = workflows.load_result(tmp_path / "z.nc")
+    assert (kept.log_z.values == found.log_z.values).all()
+
+
+@pytest.mark.parametrize("beta", [[-0.1, 1.0], [np.nan], [], "hot"])
+def test_wrong_temperatures_are_refused(beta):
+    with pytest.raises(ValueError):
+        workflows.partition_function(one_site(4, 1.0), beta, **SMALL)
