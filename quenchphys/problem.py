@@ -10,8 +10,8 @@ argument, so that another coupling does not compile again; any other object is c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import jax
@@ -90,24 +90,119 @@ class SiteBasis:
 jax.tree_util.register_dataclass(SiteBasis, data_fields=["precision"], meta_fields=["shape"])
 
 
-class Constant:
-    """A problem that is no pytree, as a pytree without leaves: compiled programs hold it as a constant."""
+@dataclass(frozen=True, eq=False)
+class ProblemView:
+    """A problem with everything it may leave out: the one place where optional attributes are read.
 
-    def __init__(self, problem: Any):
-        self._problem = problem
+    It is a JAX pytree.  A problem that is one too is passed to compiled programs with its couplings as leaves; any other
+    object is part of the static structure, and compiled in as a constant.
+    """
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._problem, name)
+    problem: Any
+    on_sites: bool = False
+    """Sample the sites themselves, without the problem's basis."""
+
+    # What is sampled: called inside compiled code.
+
+    def sample_prior(self, key: Array, n: int) -> Array:
+        return self.problem.sample_prior(key, n)
+
+    def log_prior(self, x: Array) -> Array:
+        return self.problem.log_prior(x)
+
+    def energy(self, x: Array) -> Array:
+        return self.problem.energy(x)
+
+    def energy_and_grad(self, x: Array) -> tuple[Array, Array]:
+        """U (n,) and dU/dx (n, *shape) of a batch."""
+        own = getattr(self.problem, "energy_and_grad", None)
+        return (own or jax.vmap(jax.value_and_grad(self.problem.energy)))(x)
+
+    def log_prior_and_grad(self, x: Array) -> tuple[Array, Array]:
+        """log pi (n,), up to a constant, and its gradient (n, *shape) of a batch."""
+        own = getattr(self.problem, "log_prior_and_grad", None)
+        return (own or jax.vmap(jax.value_and_grad(self.problem.log_prior)))(x)
+
+    def observe(self, x: Array) -> Mapping[str, Array]:
+        """Observables of one configuration."""
+        own = getattr(self.problem, "observe", None)
+        return {} if own is None else own(x)
+
+    @property
+    def symmetries(self) -> tuple[Callable[[Array], Array], ...]:
+        return tuple(getattr(self.problem, "symmetries", ()))
+
+    @property
+    def basis(self) -> Basis | None:
+        return None if self.on_sites else getattr(self.problem, "basis", None)
+
+    # What a run should know beforehand: read on the host.
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one configuration, from an abstract prior draw."""
+        return jax.eval_shape(lambda key: self.problem.sample_prior(key, 1), jax.random.key(0)).shape[1:]
+
+    @property
+    def name(self) -> str:
+        return str(getattr(self.problem, "name", type(self.problem).__name__))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return dict(getattr(self.problem, "parameters", {}))
+
+    @property
+    def couplings(self) -> dict[str, tuple[float, str, float]]:
+        return dict(getattr(self.problem, "couplings", {}))
+
+    @property
+    def phases(self) -> dict[str, tuple[str, float, float]]:
+        return dict(getattr(self.problem, "phases", {}))
+
+    @property
+    def stop(self) -> Mapping[str, float] | None:
+        return getattr(self.problem, "stop", None)
+
+    @property
+    def softness(self) -> float | None:
+        """The softness the problem recommends."""
+        return getattr(self.problem, "softness", None)
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the axes of a configuration."""
+        return tuple(getattr(self.problem, "dims", ())) or tuple(f"axis_{i}" for i in range(len(self.shape)))
+
+    @property
+    def moves_on_sites(self) -> bool:
+        """Whether chains may leave the basis: the problem has one, and gives the gradient of its prior without it."""
+        return hasattr(self.problem, "basis") and hasattr(self.problem, "log_prior_and_grad")
+
+    def without_basis(self) -> ProblemView:
+        return replace(self, on_sites=True)
+
+    def as_argument(self) -> ProblemView:
+        """In the form compiled programs take: real leaves in float32."""
+        return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32) if _is_real(leaf) else leaf, self)
 
 
-jax.tree_util.register_pytree_node(Constant, lambda c: ((), c._problem), lambda problem, _: Constant(problem))
+def _flatten(view: ProblemView) -> tuple[tuple[Any, ...], tuple[Any, bool]]:
+    if jax.tree_util.all_leaves([view.problem]):
+        return (), (view.problem, view.on_sites)
+    return (view.problem,), (None, view.on_sites)
 
 
-def as_argument(problem: Any) -> Any:
-    """The problem in the form compiled programs take: float32 leaves, or a constant."""
-    if jax.tree_util.all_leaves([problem]):
-        return Constant(problem)
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32) if _is_real(leaf) else leaf, problem)
+def _unflatten(static: tuple[Any, bool], children: tuple[Any, ...]) -> ProblemView:
+    problem, on_sites = static
+    return ProblemView(children[0] if children else problem, on_sites)
+
+
+jax.tree_util.register_pytree_node(ProblemView, _flatten, _unflatten)
+
+
+def view(problem: Any) -> ProblemView:
+    """The view of a problem, or the view itself."""
+    return problem if isinstance(problem, ProblemView) else ProblemView(problem)
 
 
 def _is_real(leaf: Any) -> bool:

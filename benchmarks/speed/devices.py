@@ -44,17 +44,16 @@ def traffic(model, **settings) -> dict[str, int]:
     import jax
     import numpy as np
 
-    from quenchphys.problem import as_argument
+    from quenchphys.problem import view
     from quenchphys.settings import Settings, default_kernel
-    from quenchphys.smc.density import shape_of
     from quenchphys.smc.levels import SoftLevels
     from quenchphys.smc.loop import contained, orders, plan_for
     from quenchphys.smc.programs import programs
     from quenchphys.smc.step import Rates
 
-    plan, mesh = plan_for(Settings(**settings, kernel=default_kernel(model.softness)), int(np.prod(shape_of(model))))
+    plan, mesh = plan_for(Settings(**settings, kernel=default_kernel(model.softness)), int(np.prod(view(model).shape)))
     with contained(mesh):
-        program, argument = programs(plan, mesh), as_argument(model)
+        program, argument = programs(plan, mesh), view(model).as_argument()
         family = SoftLevels(np.float32(model.softness))
         key = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), settings["replicas"]))
         common = jax.eval_shape(lambda: jax.random.key(0))

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -35,9 +34,9 @@ from quenchphys.parallel.loops import each
 from quenchphys.parallel.processes import to_host
 from quenchphys.parallel.random_numbers import GENERATOR, keys_of
 from quenchphys.parallel.sharding import Spread, abreast_of, largest_tile
-from quenchphys.problem import as_argument, check
+from quenchphys.problem import check, view
 from quenchphys.settings import check_kernel, check_whole
-from quenchphys.smc.density import Density, Point, configurations, evaluate, positions, shape_of
+from quenchphys.smc.density import Density, Point, configurations, evaluate, positions
 from quenchphys.smc.loop import contained
 from quenchphys.smc.mutation import Level, move
 from quenchphys.smc.step import Plan, read_scale
@@ -95,26 +94,6 @@ class Weight(NamedTuple):
 
     def log_change(self, energy: Array, proposed: Array, parameter: Array) -> Array:
         return self._at(proposed, jnp)[0] - self._at(energy, jnp)[0]
-
-
-@dataclass(frozen=True, eq=False)
-class OnSites:
-    """A problem without its basis.
-
-    In the basis of the prior a field forgets faster, but its energy must be found on the sites at every step.  How soon a
-    walker crosses is up to walls between phases, which no basis makes faster: on a CPU, where transforms take most of the
-    time of a step, it crosses sooner on the sites.
-    """
-
-    inner: Any
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "basis" or name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(object.__getattribute__(self, "inner"), name)
-
-
-jax.tree_util.register_dataclass(OnSites, data_fields=["inner"], meta_fields=[])
 
 
 class Walkers(NamedTuple):
@@ -254,7 +233,8 @@ def multicanonical(
     begun = time.monotonic()
     with jax.enable_x64(False):
         check(problem)
-        shape = shape_of(problem)
+        problem = view(problem)
+        shape = problem.shape
     before = start if isinstance(start, xr.Dataset) else None
     start = np.asarray(start if before is None else before["last"].values, np.float32)
     if start.ndim != 2 + len(shape) or start.shape[2:] != shape or 0 in start.shape or not np.isfinite(start).all():
@@ -267,13 +247,13 @@ def multicanonical(
     abreast = abreast_of(replicas, walkers, dimension)
     mesh = mesh_for(replicas // abreast, 1, devices)
     on_cpu = mesh.devices.flat[0].platform == "cpu"
-    sites = on_cpu and hasattr(problem, "basis") and hasattr(problem, "log_prior_and_grad")
+    sites = on_cpu and problem.moves_on_sites
     kernel = kernel if kernel is not None else LONG_ON_SITES if sites else LONG
     tiles = walkers // largest_tile(walkers, dimension)
     plan = Plan(walkers, DRAWS * walkers, kernel, 0, abreast if on_cpu else None, Spread(1, tiles))
     with contained(mesh):
-        program, argument = programs(plan, mesh), as_argument(problem)
-        argument = OnSites(argument) if sites else argument
+        program, argument = programs(plan, mesh), problem.as_argument()
+        argument = argument.without_basis() if sites else argument
         common, key = keys_of(jax.random.key(seed, impl=GENERATOR), replicas)
         state = program.begin(argument, weight, key, common, start)
         if before is not None:
@@ -294,8 +274,7 @@ def multicanonical(
     dims = ("replica", "sweep", "walker")
     values = {"energy": seen.energy, **seen.observables}
     walk = xr.Dataset({name: (dims, np.moveaxis(value, 0, 1)) for name, value in values.items()})
-    axes = tuple(getattr(problem, "dims", ())) or tuple(f"axis_{i}" for i in range(len(shape)))
-    walk["last"] = (("replica", "walker", *axes), last, {"long_name": "configuration after the last sweep"})
+    walk["last"] = (("replica", "walker", *problem.dims), last, {"long_name": "configuration after the last sweep"})
     walk["log_w"] = (dims, weight.log(walk["energy"].values), {"long_name": "log of the weight the walkers have"})
     # A draw without a finite energy is one that walkers never meet.
     prior_log_w = np.where(np.isfinite(prior_energy), weight.log(np.nan_to_num(prior_energy)), -np.inf)
@@ -305,7 +284,7 @@ def multicanonical(
     walk["scale"] = (("replica", "coordinate"), scale, {"long_name": "scale of each sampled coordinate"})
     all_sweeps = SWEEPS * (math.ceil(sweeps / SWEEPS) + math.ceil(warm_up / SWEEPS))
     return walk.assign_attrs(
-        problem=str(getattr(problem, "name", type(problem).__name__)),
+        problem=problem.name,
         gradients=float(all_sweeps * TRANSITIONS * kernel.gradients() * replicas * walkers),
         seed=int(seed),
         undefined=float(seen.undefined.mean()),

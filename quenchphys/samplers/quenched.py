@@ -13,7 +13,7 @@ import numpy as np
 from quenchphys.console.progress import Meter, meter
 from quenchphys.kernels import HMC, MALA, Kernel
 from quenchphys.ladder import Ladder
-from quenchphys.problem import check
+from quenchphys.problem import check, view
 from quenchphys.samplers.softness import SMALLEST, choose
 from quenchphys.settings import (
     LARGEST_FOR_MALA,
@@ -23,7 +23,6 @@ from quenchphys.settings import (
     check_stop,
     default_kernel,
 )
-from quenchphys.smc.density import shape_of
 from quenchphys.smc.levels import SoftLevels
 from quenchphys.smc.loop import run
 from quenchphys.stopping import StopRule, suggested
@@ -98,7 +97,7 @@ def quench(
     Ladder
         With the `outcome` that says how it ended; `print(ladder.report())` tells why it can or cannot be trusted.
     """
-    rule = check_stop(stop if stop is not None else suggested(getattr(problem, "stop", None)))
+    rule = check_stop(stop if stop is not None else suggested(view(problem).stop))
     schedule = None if levels is None else check_schedule("levels", levels, increasing=False)
     spent = 0.0
     if isinstance(softness, str) and softness == "auto":
@@ -106,7 +105,7 @@ def quench(
         with jax.enable_x64(False):
             check(problem)
         softness, spent = read_softness(problem, particles, seed, kernel, rule, devices)
-    softness = check_softness(getattr(problem, "softness", 2.0) if softness is None else softness)
+    softness = check_softness(recommended_softness(problem) if softness is None else softness)
     settings = Settings(
         particles=particles,
         replicas=replicas,
@@ -136,7 +135,7 @@ def read_softness(
 
     Also the gradients they took.
     """
-    dimension = math.prod(shape_of(problem))
+    dimension = math.prod(view(problem).shape)
     few = min(particles, max(PILOT_PARTICLES, PILOT_SIZE // dimension))
     spent = 0.0
 
@@ -159,4 +158,10 @@ def read_softness(
         spent += ladder.attrs["gradients"]
         return ladder
 
-    return choose(pilot, getattr(problem, "softness", SMALLEST)), spent
+    return choose(pilot, recommended_softness(problem)), spent
+
+
+def recommended_softness(problem: Any) -> float:
+    """What the problem recommends, else the smallest in use."""
+    own = view(problem).softness
+    return SMALLEST if own is None else own

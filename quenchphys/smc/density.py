@@ -8,12 +8,13 @@ Points carry U and grad U apart from the level, so that moving to another level 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from quenchphys.parallel.reductions import over_coordinates
+from quenchphys.problem import ProblemView
 from quenchphys.smc.levels import Family
 
 Array = jax.Array
@@ -29,50 +30,37 @@ class Point(NamedTuple):
     log_prior_grad: Array
 
 
-def positions(problem: Any, x: Array) -> Array:
+def positions(problem: ProblemView, x: Array) -> Array:
     """Configurations (..., *shape) -> sampled coordinates (..., D)."""
-    basis = getattr(problem, "basis", None)
-    if basis is not None:
-        return basis.to_modes(x)
-    return x.reshape(*x.shape[: -_rank(problem)], -1) if _rank(problem) else x[..., None]
+    if problem.basis is not None:
+        return problem.basis.to_modes(x)
+    rank = len(problem.shape)
+    return x.reshape(*x.shape[:-rank], -1) if rank else x[..., None]
 
 
-def configurations(problem: Any, y: Array) -> Array:
+def configurations(problem: ProblemView, y: Array) -> Array:
     """Sampled coordinates (..., D) -> configurations (..., *shape)."""
-    basis = getattr(problem, "basis", None)
-    return basis.from_modes(y) if basis is not None else y.reshape(*y.shape[:-1], *shape_of(problem))
+    basis = problem.basis
+    return basis.from_modes(y) if basis is not None else y.reshape(*y.shape[:-1], *problem.shape)
 
 
-def shape_of(problem: Any) -> tuple[int, ...]:
-    """Shape of one configuration, from an abstract prior draw."""
-    return jax.eval_shape(lambda k: problem.sample_prior(k, 1), jax.random.key(0)).shape[1:]
-
-
-def _rank(problem: Any) -> int:
-    return len(shape_of(problem))
-
-
-def prior_scale(problem: Any, dimension: int) -> Array:
+def prior_scale(problem: ProblemView, dimension: int) -> Array:
     """The prior's standard deviation of each coordinate where a basis tells it, else one."""
-    basis = getattr(problem, "basis", None)
+    basis = problem.basis
     return jnp.ones(dimension) if basis is None else jax.lax.rsqrt(jnp.asarray(basis.precision, jnp.float32))
 
 
-def evaluate(problem: Any, y: Array) -> Point:
+def evaluate(problem: ProblemView, y: Array) -> Point:
     """Energy, prior and their gradients at positions (..., D)."""
     lead = y.shape[:-1]
     x = configurations(problem, y.reshape(-1, y.shape[-1]))
-    if hasattr(problem, "energy_and_grad"):
-        energy, gradient = problem.energy_and_grad(x)
-    else:
-        energy, gradient = jax.vmap(jax.value_and_grad(problem.energy))(x)
-    basis = getattr(problem, "basis", None)
+    energy, gradient = problem.energy_and_grad(x)
+    basis = problem.basis
     if basis is not None:
         log_prior_grad = -basis.precision * y
         log_prior = 0.5 * over_coordinates(log_prior_grad * y)
     else:
-        both = getattr(problem, "log_prior_and_grad", None) or jax.vmap(jax.value_and_grad(problem.log_prior))
-        log_prior, prior_gradient = both(x)
+        log_prior, prior_gradient = problem.log_prior_and_grad(x)
         log_prior, log_prior_grad = log_prior.reshape(lead), positions(problem, prior_gradient).reshape(y.shape)
     return Point(y, energy.reshape(lead), positions(problem, gradient).reshape(y.shape), log_prior, log_prior_grad)
 
@@ -80,7 +68,7 @@ def evaluate(problem: Any, y: Array) -> Point:
 class Density(NamedTuple):
     """pi(y) f_p(U(y)) at one parameter p."""
 
-    problem: Any
+    problem: ProblemView
     family: Family
     parameter: Array
 
@@ -94,7 +82,7 @@ class Density(NamedTuple):
     @property
     def stiffness(self) -> Array:
         """By how much the prior's precision of each coordinate exceeds the smallest; zero without a basis."""
-        basis = getattr(self.problem, "basis", None)
+        basis = self.problem.basis
         if basis is None:
             return jnp.zeros(())
         precision = jnp.asarray(basis.precision, jnp.float32)

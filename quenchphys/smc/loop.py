@@ -25,9 +25,8 @@ from quenchphys.parallel.fork_guard import check_not_forked
 from quenchphys.parallel.processes import any_of, first, to_host
 from quenchphys.parallel.random_numbers import GENERATOR, halves, keys_of
 from quenchphys.parallel.sharding import AXIS, Spread, abreast_of, tile_of
-from quenchphys.problem import as_argument, check, check_energies
+from quenchphys.problem import ProblemView, check, check_energies, view
 from quenchphys.settings import Settings
-from quenchphys.smc.density import shape_of
 from quenchphys.smc.evidence import Account
 from quenchphys.smc.levels import Family
 from quenchphys.smc.programs import Programs, programs
@@ -79,7 +78,8 @@ def run(
     begun = time.monotonic()
     with jax.enable_x64(False):
         check(problem)
-        dimension = int(np.prod(shape_of(problem)))
+        problem = view(problem)
+        dimension = int(np.prod(problem.shape))
         check_memory(settings, dimension)
         plan, mesh = plan_for(settings, dimension, devices)
     with contained(mesh), in_words(settings), stoppable(checkpoint) as asked:
@@ -87,7 +87,7 @@ def run(
         limit = LevelLimit(settings.max_levels if schedule is None else len(schedule))
         rule = stop | limit
         album_size = min(settings.configurations, max(1, CONFIGURATION_LIMIT // (4 * dimension * settings.replicas)))
-        argument, pace = as_argument(problem), Pace(settings.kernel, dimension)
+        argument, pace = problem.as_argument(), Pace(settings.kernel, dimension)
         words = {} if checkpoint is None else identity(problem, method, family, settings, stop, schedule)
         with opened(checkpoint, words) as store:
             kept = None if store is None else store.latest()
@@ -115,7 +115,7 @@ def run(
 
 
 def begin(
-    argument: Any,
+    argument: ProblemView,
     program: Programs,
     family: Family,
     settings: Settings,
@@ -145,7 +145,7 @@ def begin(
     return Course(state, account, pace, record, Album(album_size), prior, undefined, parent)
 
 
-def warm_up(argument: Any, program: Programs, family: Family, settings: Settings, state: Any) -> Any:
+def warm_up(argument: ProblemView, program: Programs, family: Family, settings: Settings, state: Any) -> Any:
     """Tune step size and scale at the first level on copies; the particles themselves stay where they are."""
     copy = state
     for _ in range(WARM_UP_BLOCKS):
@@ -168,7 +168,7 @@ def orders(schedule: np.ndarray | None, begin: int, transitions: int, rehearse: 
 
 def descend(
     course: Course,
-    argument: Any,
+    argument: ProblemView,
     program: Programs,
     family: Family,
     settings: Settings,

@@ -15,6 +15,7 @@ from quenchphys.kernels import Kernel
 from quenchphys.parallel.loops import each
 from quenchphys.parallel.random_numbers import Stream, fold, split
 from quenchphys.parallel.sharding import Spread
+from quenchphys.problem import ProblemView
 from quenchphys.smc.density import Density, Point, configurations, positions
 from quenchphys.smc.levels import Family
 from quenchphys.tuning.scale import directions
@@ -44,21 +45,19 @@ class Moved(NamedTuple):
     observables: dict[str, Array]
 
 
-def observe(problem: Any, y: Array) -> dict[str, Array]:
+def observe(problem: ProblemView, y: Array) -> dict[str, Array]:
     """Observables of positions (..., D)."""
-    if not hasattr(problem, "observe"):
-        return {}
     lead = y.shape[:-1]
     seen = jax.vmap(problem.observe)(configurations(problem, y.reshape(-1, y.shape[-1])))
     return {name: value.reshape(lead).astype(jnp.float32) for name, value in seen.items()}
 
 
-def reflect(problem: Any, stream: Stream, point: Point) -> Point:
+def reflect(problem: ProblemView, stream: Stream, point: Point) -> Point:
     """Apply each symmetry of the problem to a random half of the particles: an exact move, without evaluation.
 
     For an isometry S that keeps U, grad U(Sx) = J grad U(x), J the Jacobian of S.
     """
-    for number, symmetry in enumerate(getattr(problem, "symmetries", ())):
+    for number, symmetry in enumerate(problem.symmetries):
 
         def turn(y, *tangents, symmetry=symmetry):
             def in_modes(y):
@@ -77,7 +76,7 @@ def reflect(problem: Any, stream: Stream, point: Point) -> Point:
 
 
 def tile_work(
-    problem: Any,
+    problem: ProblemView,
     kernel: Kernel,
     family: Family,
     level: Level,
@@ -125,7 +124,7 @@ def tile_work(
 
 
 def move(
-    problem: Any,
+    problem: ProblemView,
     kernel: Kernel,
     family: Family,
     spread: Spread,

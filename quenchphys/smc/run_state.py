@@ -11,6 +11,7 @@ import numpy as np
 
 from quenchphys.parallel.processes import to_host
 from quenchphys.parallel.random_numbers import GENERATOR
+from quenchphys.problem import ProblemView
 from quenchphys.settings import Settings
 from quenchphys.smc.density import Point
 from quenchphys.smc.evidence import Account
@@ -92,7 +93,7 @@ def state_from(arrays: Arrays) -> State:
 
 
 def identity(
-    problem: Any,
+    problem: ProblemView,
     method: str,
     family: Family,
     settings: Settings,
@@ -110,8 +111,8 @@ def identity(
         "jax": jax.__version__,
         "backend": jax.default_backend(),
         "method": method,
-        "model": str(getattr(problem, "name", type(problem).__name__)),
-        "parameters": dict(getattr(problem, "parameters", {})),
+        "model": problem.name,
+        "parameters": problem.parameters,
         "energies": [float(energy).hex() for energy in jax.vmap(problem.energy)(draws)],
         "settings": plain(settings),
         "family": repr(family),

@@ -19,6 +19,7 @@ from quenchphys.kernels import Kernel
 from quenchphys.parallel.loops import each
 from quenchphys.parallel.random_numbers import split
 from quenchphys.parallel.sharding import Spread
+from quenchphys.problem import ProblemView
 from quenchphys.smc.density import Density, Point, configurations, evaluate, positions, prior_scale
 from quenchphys.smc.levels import Family
 from quenchphys.smc.mutation import Level, Moved, move, observe
@@ -110,7 +111,7 @@ class Rung(NamedTuple):
     configurations: Array
 
 
-def draw_prior(problem: Any, plan: Plan, key: Array) -> tuple[Array, Point, dict[str, Array]]:
+def draw_prior(problem: ProblemView, plan: Plan, key: Array) -> tuple[Array, Point, dict[str, Array]]:
     """Exact prior draws (replica, draw, D) with energies; an undefined energy is flagged and counts as infinite."""
     tiles = plan.spread.tiles
 
@@ -127,7 +128,7 @@ def draw_prior(problem: Any, plan: Plan, key: Array) -> tuple[Array, Point, dict
 
 
 def start(
-    problem: Any,
+    problem: ProblemView,
     plan: Plan,
     family: Family,
     key: Array,
@@ -192,7 +193,7 @@ def start(
 
 
 def read_scale(
-    problem: Any, plan: Plan, norm: Array, direction: Array, weight: Array, before: Array | None = None
+    problem: ProblemView, plan: Plan, norm: Array, direction: Array, weight: Array, before: Array | None = None
 ) -> tuple[Array, Array]:
     """Anisotropy, averaged with the one `before`, and scale (replica, D) from what the tiles say of their scores."""
     precision = prior_scale(problem, direction.shape[-1]) ** -2
@@ -208,7 +209,7 @@ def read_scale(
     return each(one_replica, said if before is None else (*said, before))
 
 
-def mutate(problem: Any, plan: Plan, family: Family, state: State, transitions: Array) -> Moved:
+def mutate(problem: ProblemView, plan: Plan, family: Family, state: State, transitions: Array) -> Moved:
     """Apply the kernel `transitions` times to every particle, and measure."""
     level = Level(state.key, state.parameter, state.step_size, state.scale)
     log_weight = jax.vmap(plan.spread.here)(state.log_weight)
@@ -216,7 +217,7 @@ def mutate(problem: Any, plan: Plan, family: Family, state: State, transitions: 
     return move(*work, state.point, log_weight)
 
 
-def retune(problem: Any, plan: Plan, state: State, moved: Moved) -> State:
+def retune(problem: ProblemView, plan: Plan, state: State, moved: Moved) -> State:
     """The scale for the next level from the scores at this one."""
     read = read_scale(problem, plan, moved.norm, moved.direction, moved.weight, state.anisotropy)
     return state._replace(anisotropy=read[0], scale=read[1])
@@ -232,7 +233,7 @@ def _renewed(key: Array) -> Array:
 
 
 def settle(
-    problem: Any, plan: Plan, family: Family, state: State, order: Orders, log_ratio, parent, resampled
+    problem: ProblemView, plan: Plan, family: Family, state: State, order: Orders, log_ratio, parent, resampled
 ) -> tuple[State, Rung]:
     """Mutate the population at its level, record it, and tune the kernel for the next."""
     moved = mutate(problem, plan, family, state, order.transitions)
@@ -301,7 +302,7 @@ def count_distinct(label: Array) -> Array:
 
 
 def step_down(
-    problem: Any, plan: Plan, family: Family, rates: Rates, state: State, order: Orders
+    problem: ProblemView, plan: Plan, family: Family, rates: Rates, state: State, order: Orders
 ) -> tuple[State, Rung]:
     """From the population at one level to the recorded population at the next."""
     # The first rung is level 0 itself: nothing to reweight, only to mutate and record.
@@ -354,6 +355,8 @@ def ratio_and_slope(family: Family, energy: Array, parameter: Array, new: Array)
     return jax.jvp(lambda p: family.log_ratio(energy, parameter, p), (new,), (jnp.ones_like(new),))
 
 
-def descend(problem: Any, plan: Plan, family: Family, rates: Rates, state: State, orders: Orders) -> tuple[State, Rung]:
+def descend(
+    problem: ProblemView, plan: Plan, family: Family, rates: Rates, state: State, orders: Orders
+) -> tuple[State, Rung]:
     """A rung for each of the orders; what is recorded of them is stacked along a leading axis."""
     return jax.lax.scan(lambda state, order: step_down(problem, plan, family, rates, state, order), state, orders)

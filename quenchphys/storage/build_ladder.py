@@ -19,6 +19,7 @@ from jax.sharding import Mesh
 
 from quenchphys.ladder import Ladder
 from quenchphys.outcome import Outcome
+from quenchphys.problem import ProblemView
 from quenchphys.settings import Settings
 from quenchphys.smc.evidence import Account
 from quenchphys.smc.levels import Family, SoftLevels
@@ -52,7 +53,7 @@ LONG_NAMES = {
 
 
 def assemble(
-    problem: Any,
+    problem: ProblemView,
     method: str,
     family: Family,
     settings: Settings,
@@ -102,10 +103,10 @@ def assemble(
                     "replica_outcomes": json.dumps([o.value for o in account.outcomes if o]),
                     "undefined_draws": int(undefined.sum()),
                     "seed": int(settings.seed),
-                    "problem": str(getattr(problem, "name", type(problem).__name__)),
-                    "parameters": json.dumps(getattr(problem, "parameters", {})),
-                    "couplings": json.dumps(dict(getattr(problem, "couplings", {}))),
-                    "phases": json.dumps(_bounds(getattr(problem, "phases", {}))),
+                    "problem": problem.name,
+                    "parameters": json.dumps(problem.parameters),
+                    "couplings": json.dumps(problem.couplings),
+                    "phases": json.dumps(_bounds(problem.phases)),
                     "settings": json.dumps(plain(settings)),
                     "dimension": dimension,
                     "gradients_per_level": gradients / max(int(count.sum()), 1),
@@ -127,7 +128,12 @@ def assemble(
 
 
 def judge(
-    problem: Any, account: Account, levels: xr.Dataset, particles: xr.Dataset, draws: xr.Dataset, undefined: np.ndarray
+    problem: ProblemView,
+    account: Account,
+    levels: xr.Dataset,
+    particles: xr.Dataset,
+    draws: xr.Dataset,
+    undefined: np.ndarray,
 ) -> Outcome:
     """The outcome of the whole: the worst thing that happened to any replica."""
     outcomes = [o for o in account.outcomes if o]
@@ -137,7 +143,7 @@ def judge(
     for bad in (Outcome.FROZEN, Outcome.LEVEL_LIMIT, Outcome.TIME_LIMIT):
         if bad in outcomes:
             return bad
-    for observable, low, high in dict(getattr(problem, "phases", {})).values():
+    for observable, low, high in problem.phases.values():
         share = _largest_share(particles["log_weight"].values, particles[observable].values, low, high)
         among_draws = ((draws[observable] >= low) & (draws[observable] < high)).mean("draw").values
         if bool((np.maximum(share, among_draws) < MET_SHARE).any()):
@@ -180,9 +186,9 @@ def _levels(arrays: dict[str, np.ndarray], parameter: str) -> xr.Dataset:
     return levels
 
 
-def _configurations(problem: Any, album: Album, count: np.ndarray) -> xr.Dataset:
+def _configurations(problem: ProblemView, album: Album, count: np.ndarray) -> xr.Dataset:
     level, particle, field = album.finish()
-    dims = tuple(getattr(problem, "dims", ())) or tuple(f"axis_{i}" for i in range(field.ndim - 2))
+    dims = problem.dims
     # A replica that ended before the level of a picture has none there.
     ended = level[None, :] >= count[:, None]
     field = np.where(ended.reshape(ended.shape + (1,) * (field.ndim - 2)), np.nan, field)

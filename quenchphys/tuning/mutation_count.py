@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 from quenchphys.kernels import Kernel
+from quenchphys.problem import ProblemView
 
 WANTED = 0.3  # correlation of the slowest quantity over a level
 FASTEST, SLOWEST = 1 / 4, 8  # bounds on the transitions of a level, in units of the kernel's own number
@@ -33,10 +33,10 @@ class Pace:
         self._log_needed = math.log(self.usual)
         self._watched = [0]  # numbers of the quantities that must be forgotten; 0 is the energy
 
-    def watch(self, problem: Any, observables: Iterable[str]) -> None:
+    def watch(self, problem: ProblemView, observables: Iterable[str]) -> None:
         """Look at the observables that tell phases apart, and at those that U is linear in."""
-        phases, couplings = dict(getattr(problem, "phases", {})), dict(getattr(problem, "couplings", {}))
-        names = {observable for observable, _, _ in phases.values()} | {name for _, name, _ in couplings.values()}
+        names = {observable for observable, _, _ in problem.phases.values()}
+        names |= {observable for _, observable, _ in problem.couplings.values()}
         self._watched = [0, *(1 + number for number, name in enumerate(sorted(observables)) if name in names)]
 
     @property

@@ -13,12 +13,14 @@ from scipy import stats
 import quenchphys as qp
 from quenchphys.kernels import HMC, MALA, Barker, MinimumNorm
 from quenchphys.parallel.random_numbers import Stream, normal, threefry
+from quenchphys.problem import view
 from quenchphys.smc.density import Density, evaluate
 from quenchphys.smc.levels import SoftLevels, Temperatures
 from tests.support.exact_draws import draw_level
 
 DIM, N = 6, 40_000
 TARGET = qp.targets.spike_slab(DIM)
+VIEW = view(TARGET)
 # Inside the transition region of the target, where both phases count.
 LEVELS = {
     "soft": (SoftLevels(np.float32(2.0)), 0.5),
@@ -39,10 +41,10 @@ def run(kernel, family, parameter, step, scale, x):
     """Twelve transitions; compiled once for each kernel and kind of level."""
 
     def transition(point, key):
-        density = Density(TARGET, family, parameter)
+        density = Density(VIEW, family, parameter)
         return kernel.transition(Stream(key), jax.random.fold_in(key, 1), point, density, step, scale)
 
-    return jax.lax.scan(transition, evaluate(TARGET, x), jax.random.split(jax.random.key(7), 12))
+    return jax.lax.scan(transition, evaluate(VIEW, x), jax.random.split(jax.random.key(7), 12))
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -58,7 +60,7 @@ def test_kernel_keeps_the_density_of_a_level(kernel, level):
     # At a singular wall nearly all particles sit where any step is long.
     step = jnp.float32(KERNELS[kernel].step_size * (0.3 if level == "singular" else 1.0))
 
-    start = evaluate(TARGET, jnp.float32(x))
+    start = evaluate(VIEW, jnp.float32(x))
     end, moves = run(KERNELS[kernel], family, parameter, step, scale, jnp.float32(x))
     acceptance = float(moves.acceptance.mean())
     assert 0.1 < acceptance < 0.97, "the step must be long enough for a wrong acceptance rule to show"
@@ -75,15 +77,15 @@ def test_kernel_keeps_the_density_of_a_level(kernel, level):
         assert stats.ks_2samp(sampled, exact).pvalue > 1e-3, name
         error = np.sqrt((sampled.var() + exact.var()) / N)
         assert abs(sampled.mean() - exact.mean()) < 4 * error, name
-    assert np.all(np.asarray(start.energy) == np.asarray(evaluate(TARGET, start.position).energy))
+    assert np.all(np.asarray(start.energy) == np.asarray(evaluate(VIEW, start.position).energy))
     if level in ("soft", "hard", "singular"):
         assert np.max(np.asarray(end.energy)) < float(parameter)
 
 
 def test_energies_carried_along_are_those_of_the_positions():
     """A point's energy and gradients stay those of its position through a long chain."""
-    density = Density(TARGET, SoftLevels(np.float32(2.0)), jnp.float32(2.0))
-    point = evaluate(TARGET, 0.1 * jax.random.normal(jax.random.key(0), (500, DIM)))
+    density = Density(VIEW, SoftLevels(np.float32(2.0)), jnp.float32(2.0))
+    point = evaluate(VIEW, 0.1 * jax.random.normal(jax.random.key(0), (500, DIM)))
 
     @jax.jit
     def once(point, key):
@@ -93,7 +95,7 @@ def test_energies_carried_along_are_those_of_the_positions():
 
     for key in jax.random.split(jax.random.key(1), 10):
         point = once(point, key)
-    again = evaluate(TARGET, point.position)
+    again = evaluate(VIEW, point.position)
     for carried, computed in zip(point, again, strict=True):
         np.testing.assert_allclose(carried, computed, rtol=2e-5, atol=2e-5)
 
@@ -121,7 +123,8 @@ def test_a_stiff_free_field_moves_exactly_and_keeps_its_density():
     exact = np.random.default_rng(8).normal(size=(20_000, 40)) / np.sqrt(precision)
     scale = 1 / jnp.sqrt(jnp.float32(precision))
 
-    def chain(problem):
+    def chain(given):
+        problem = view(given)
         density = Density(problem, Temperatures(np.float32(beta)), jnp.float32(beta))
 
         def transition(point, key):

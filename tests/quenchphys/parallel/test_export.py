@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import lattices
-from quenchphys.problem import as_argument
+from quenchphys.problem import view
 from quenchphys.settings import Settings, default_kernel
-from quenchphys.smc.density import shape_of
 from quenchphys.smc.levels import SoftLevels
 from quenchphys.smc.loop import contained, orders, plan_for
 from quenchphys.smc.programs import programs
@@ -38,10 +37,10 @@ class Rotor:
 def lowered(problem, softness: float, platform: str) -> dict[str, str]:
     """The text of every program of a quench, lowered for a platform."""
     settings = Settings(particles=64, replicas=REPLICAS, kernel=default_kernel(softness))
-    plan, mesh = plan_for(settings, int(np.prod(shape_of(problem))))
+    plan, mesh = plan_for(settings, int(np.prod(view(problem).shape)))
     plan = replace(plan, abreast=None)  # as on an accelerator
     with contained(mesh):
-        program, argument = programs(plan, mesh), as_argument(problem)
+        program, argument = programs(plan, mesh), view(problem).as_argument()
         family, rates = SoftLevels(np.float32(softness)), Rates(np.float32(0.95), np.float32(0.5))
         key = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), REPLICAS))
         common = jax.eval_shape(lambda: jax.random.key(0))

@@ -10,7 +10,7 @@ import pytest
 import lattices
 import quenchphys as qp
 from quenchphys.parallel.random_numbers import GENERATOR
-from quenchphys.problem import as_argument
+from quenchphys.problem import view
 from quenchphys.settings import Settings
 from quenchphys.smc.levels import SoftLevels
 from quenchphys.smc.loop import contained, plan_for
@@ -67,7 +67,7 @@ def test_an_untuned_kernel_does_not_know_the_particles(step_size):
     settings = Settings(particles=64, replicas=2, kernel=qp.MALA(step_size=step_size))
     plan, mesh = plan_for(settings, 8, 1)
     with contained(mesh):
-        program, argument = programs(plan, mesh), as_argument(target)
+        program, argument = programs(plan, mesh), view(target).as_argument()
         key = jax.random.split(jax.random.key(0, impl=GENERATOR), 2)
         _, draws, seen = program.draw_prior(argument, key)
         begin = (SoftLevels(np.float32(2)), key, key[0], draws, seen, np.float32(np.nan))
