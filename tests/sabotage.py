@@ -100,9 +100,9 @@ BREAKS = [
     Break(
         "levels are chosen by the size of carried weights",
         "quenchphys/smc/levels.py",
-        "enough = kept_share(log_weight, self.log_ratio(energy, parameter, middle)) >= target",
-        "enough = effective_size(log_weight + self.log_ratio(energy, parameter, middle)) "
-        ">= target * effective_size(log_weight)",
+        "bisect(keeps_enough, lowest, parameter, arithmetic_mean)",
+        "bisect(lambda new: effective_size(log_weight + self.log_ratio(energy, parameter, new)) "
+        ">= target * effective_size(log_weight), lowest, parameter, arithmetic_mean)",
         "tests/quenchphys/smc/test_population.py -k sway",
     ),
     Break(

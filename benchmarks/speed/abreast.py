@@ -3,7 +3,7 @@
     python benchmarks/speed/abreast.py
 
 Million site-gradients per second of 16 groups of 8 walkers on all devices, and per second of processor, for every number of
-groups moved in one operation.  The one in use is `spreading.abreast_of`.
+groups moved in one operation.  The one in use is `quenchphys.parallel.sharding.set_size`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 import lattices
 import quenchphys as qp
-from quenchphys.parallel.sharding import abreast_of
+from quenchphys.parallel.sharding import set_size
 from quenchphys.samplers import multicanonical_chains
 
 GROUPS, WALKERS = 16, 8
@@ -26,7 +26,7 @@ SWEEPS = {8: 640, 16: 160, 40: 32}
 
 def measure(L: int, abreast: int) -> dict[str, float]:
     """Rates of a walk in the disordered phase, compilation not counted."""
-    multicanonical_chains.abreast_of = lambda *shape: abreast  # type: ignore[assignment]
+    multicanonical_chains.set_size = lambda *shape: abreast  # type: ignore[assignment]
     multicanonical_chains.programs.cache_clear()
     model = lattices.phi6(L=L, mu2=2.2866)
     start = 0.5 * np.asarray(model.sample_prior(jax.random.key(0), GROUPS * WALKERS)).reshape(GROUPS, WALKERS, L, L)
@@ -46,7 +46,7 @@ def main() -> None:
     rows = []
     print("  L   groups together   M site-gradients/s   per s of processor")
     for L in SWEEPS:
-        usual = abreast_of(GROUPS, WALKERS, L * L)
+        usual = set_size(GROUPS, WALKERS, L * L)
         for abreast in (16, 8, 4, 2, 1):
             rows.append(row := measure(L, abreast))
             mark = " in use" if abreast == usual else ""

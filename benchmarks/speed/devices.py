@@ -49,7 +49,7 @@ def traffic(model, **settings) -> dict[str, int]:
     from quenchphys.smc.levels import SoftLevels
     from quenchphys.smc.loop import contained, orders, plan_for
     from quenchphys.smc.programs import programs
-    from quenchphys.smc.step import Rates
+    from quenchphys.smc.step import Thresholds
 
     plan, mesh = plan_for(Settings(**settings, kernel=default_kernel(model.softness)), int(np.prod(view(model).shape)))
     with contained(mesh):
@@ -60,7 +60,7 @@ def traffic(model, **settings) -> dict[str, int]:
         _, draws, seen = jax.eval_shape(program.draw_prior, argument, key)
         begin = (argument, family, key, common, draws, seen, np.float32(np.nan))
         state, _, _ = jax.eval_shape(program.start, *begin)
-        rates = Rates(np.float32(0.95), np.float32(0.5))
+        rates = Thresholds(np.float32(0.95), np.float32(0.5))
         text = program.descend.lower(argument, family, rates, state, orders(None, 0, 6)).compile().as_text()
     width = {"f32": 4, "s32": 4, "u32": 4, "pred": 1, "s64": 8}
     found = re.findall(r"= (.*?) (?:all-gather|all-reduce|reduce-scatter|all-to-all)(?:-start)?\(", text)

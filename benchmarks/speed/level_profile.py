@@ -26,7 +26,7 @@ import numpy as np
 import lattices
 import quenchphys as qp
 from quenchphys.parallel.random_numbers import Stream, fold, normal
-from quenchphys.parallel.sharding import tile_of
+from quenchphys.parallel.sharding import tile_size
 from quenchphys.smc.density import Density, evaluate, positions
 from quenchphys.smc.levels import SoftLevels
 
@@ -62,7 +62,7 @@ def best(parts: dict[str, Callable[[], float]]) -> dict[str, float]:
 
 def gradient_parts(model: Any) -> tuple[dict[str, float], int]:
     """Nanoseconds per site and gradient of what a trajectory consists of."""
-    tile = tile_of(PARTICLES, L * L)
+    tile = tile_size(PARTICLES, L * L)
     x = model.sample_prior(jax.random.key(0), tile)
     y = positions(model, x)
     density = Density(model, SoftLevels(jnp.float32(SOFTNESS)), jnp.float32(600.0))

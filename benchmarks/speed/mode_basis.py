@@ -26,7 +26,7 @@ from lattices.torus import Torus, periodic
 from quenchphys.parallel.random_numbers import Stream
 from quenchphys.smc.density import Density, configurations, evaluate, positions, prior_scale
 from quenchphys.smc.levels import SoftLevels
-from quenchphys.tuning.scale import combine_scale, directions, track
+from quenchphys.tuning.scale import combine_scale, score_statistics, track
 
 SHAPES = [(16,), (256,), (8, 8), (16, 16), (32, 32), (40, 40), (48, 48), (64, 64), (96, 96), (256, 256), (8, 8, 8)]
 SITES_IN_BATCH = 500_000
@@ -88,7 +88,7 @@ def sample_level(problem, x, energy, softness, leapfrogs, burn_in=200, transitio
     uniform = jnp.full(len(x), -jnp.log(len(x)))
 
     def scale_of(point):
-        norm, direction, weight = directions(density.score(point), jnp.exp(uniform))
+        norm, direction, weight = score_statistics(density.score(point), jnp.exp(uniform))
         precision = prior_scale(problem, direction.shape[-1]) ** -2
         return combine_scale(direction / weight, jnp.nanmedian(norm), precision)
 

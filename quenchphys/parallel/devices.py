@@ -1,4 +1,4 @@
-"""How a run is spread over devices: replicas side by side without a word between them, then the particles of each."""
+"""The devices of a run: replicas are distributed first, because they do not communicate, then the particles of each."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from quenchphys.parallel.sharding import AXIS
 
 
 def use_all_cores() -> None:
-    """Make a JAX device of each processor core, as long as JAX has not started and nobody chose their number.
+    """Make each processor core a JAX device, unless JAX has started or the user chose the number of devices.
 
-    One thread with a chunk of particles in its cache is faster than all threads sharing every operation
+    One thread with a tile of particles in its cache is faster than all threads sharing every operation
     (`benchmarks/speed/throughput.py`).  Cores beyond 16 are left to the threads of a device.
     """
     chosen = getattr(jax.config, "jax_num_cpu_devices", -1) > 0 or "host_platform_device_count" in os.environ.get(
@@ -32,10 +32,22 @@ def use_all_cores() -> None:
 
 
 def mesh_for(sets: int, tiles: int, devices: int | Sequence[Any] | None = None) -> Mesh:
-    """As many devices as can share sets of replicas and tiles of particles evenly.
+    """A mesh of as many devices as can share sets of replicas and tiles of particles evenly.
 
-    Replicas are parted before particles, which have to communicate.  Several processes take equal parts; work too small to
-    give each of them some is done by every process for itself, which gives all of them the same numbers.
+    Parameters
+    ----------
+    sets
+        Number of sets of replicas, which do not communicate and are distributed first.
+    tiles
+        Number of tiles of particles of each replica.
+    devices
+        How many of JAX's devices to use, or a list of them.  Default: all.
+
+    Returns
+    -------
+    Mesh
+        With the axes "replica" and "particle".  Several processes take equal parts; a run too small for that is done by
+        every process for itself, which gives all of them the same numbers.
     """
     available = _available(devices)
     owners = sorted({device.process_index for device in available})
@@ -50,8 +62,8 @@ def mesh_for(sets: int, tiles: int, devices: int | Sequence[Any] | None = None) 
         if not shapes:
             return mesh_for(sets, tiles, jax.local_devices())
     r, p = max(shapes, key=lambda shape: (shape[0] * shape[1], shape[0]))
-    each = r * p // len(owners)
-    chosen = [device for owner in owners for device in [d for d in available if d.process_index == owner][:each]]
+    per_process = r * p // len(owners)
+    chosen = [d for owner in owners for d in [d for d in available if d.process_index == owner][:per_process]]
     return Mesh(np.array(chosen).reshape(r, p), ("replica", AXIS))
 
 
@@ -61,9 +73,9 @@ def _available(devices: int | Sequence[Any] | None) -> list[Any]:
         return present
     if isinstance(devices, int | np.integer) and not isinstance(devices, bool):
         if not 1 <= devices <= len(present):
-            raise ValueError(f"devices must be a number from 1 to {len(present)}, those present; {devices} was given")
+            raise ValueError(f"devices must be a number from 1 to {len(present)}, all that JAX has; {devices} was given")
         return present[:devices]
     chosen = list(devices) if isinstance(devices, Sequence) and not isinstance(devices, str) else []
     if not chosen or any(device not in present for device in chosen) or len(set(chosen)) < len(chosen):
-        raise ValueError(f"devices must be a number or a list of different devices of {present}; {devices!r} was given")
+        raise ValueError(f"devices must be a number or a list of different devices out of {present}; {devices!r} was given")
     return chosen

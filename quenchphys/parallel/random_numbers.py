@@ -1,4 +1,4 @@
-"""Random numbers for the hot loops, faster on a CPU to draw, and to compile, than the general generator.
+"""Random numbers for the inner loops, faster on a CPU to draw and to compile than those of JAX.
 
 Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror and Shaw 2011), the counter-based generator JAX itself uses, but with
 its rounds written out, so that counter, rounds and the map to a normal number are one fused loop.
@@ -65,7 +65,7 @@ def uniform(key: Array, shape: tuple[int, ...], first: Any = 0) -> Array:
 
 
 def fold(key: Array, number: Any) -> Array:
-    """The key with this number of those that come from `key`."""
+    """The key with a given number among those derived from `key`."""
     words = jax.random.key_data(key)
     number = jnp.asarray(number, jnp.uint32)
     pair = threefry((words[0], words[1]), (number, jnp.zeros_like(number)))
@@ -73,20 +73,20 @@ def fold(key: Array, number: Any) -> Array:
 
 
 def split(key: Array, count: int = 2) -> Array:
-    """`count` keys: as `jax.random.split`, written out in one operation, which compiles several times faster."""
+    """Split a key into `count` keys, in one operation: it compiles several times faster than `jax.random.split`."""
     return fold(key, np.arange(count, dtype=np.uint32))
 
 
 @partial(jax.jit, static_argnames="replicas")  # one program: a process starts sooner than with a dozen smaller ones
 def keys_of(key: Array, replicas: int) -> tuple[Array, Array]:
-    """One key for what replicas share, and one for each of them, (replica,), the same whatever their number."""
+    """One key for what replicas share, and one for each of them, (replica,), which does not depend on their number."""
     common, own = jax.random.split(key)
     return common, jax.vmap(lambda r: jax.random.fold_in(own, r))(jnp.arange(replicas))
 
 
 @jax.jit
-def halves(keys: Array) -> tuple[Array, Array]:
-    """Two keys for each of some."""
+def split_each(keys: Array) -> tuple[Array, Array]:
+    """Split each key in two."""
     first, second = jax.vmap(jax.random.split, out_axes=1)(keys)
     return first, second
 
@@ -94,17 +94,20 @@ def halves(keys: Array) -> tuple[Array, Array]:
 class Stream(NamedTuple):
     """Random numbers for the particles `first`, `first + 1`, ... of a population.
 
-    Each particle has its own, so that a population can be cut into chunks, or spread over devices, without a change.
+    Each particle has its own, so the numbers are the same however a population is cut into tiles or put on devices.
     """
 
     key: Array
     first: Any = 0
 
     def split(self, count: int = 2) -> list[Stream]:
+        """Independent streams for the same particles."""
         return [Stream(key, self.first) for key in split(self.key, count)]
 
     def normal(self, shape: tuple[int, ...]) -> Array:
+        """Standard normal numbers (particle, ...)."""
         return normal(self.key, shape, self.first)
 
     def uniform(self, shape: tuple[int, ...]) -> Array:
+        """Numbers between 0 and 1, (particle, ...)."""
         return uniform(self.key, shape, self.first)

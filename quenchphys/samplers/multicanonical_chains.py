@@ -30,17 +30,18 @@ from quenchphys.kernels import HMC, Kernel, MinimumNorm
 from quenchphys.parallel.compile_cache import keep_compiled_programs
 from quenchphys.parallel.devices import mesh_for
 from quenchphys.parallel.fork_guard import check_not_forked
-from quenchphys.parallel.loops import each
+from quenchphys.parallel.loops import map_rows
 from quenchphys.parallel.processes import to_host
 from quenchphys.parallel.random_numbers import GENERATOR, keys_of
-from quenchphys.parallel.sharding import Spread, abreast_of, largest_tile
+from quenchphys.parallel.sharding import ParticleSharding, largest_tile, set_size
 from quenchphys.problem import check, view
 from quenchphys.settings import check_kernel, check_whole
 from quenchphys.smc.density import Density, Point, configurations, evaluate, positions
 from quenchphys.smc.loop import contained
-from quenchphys.smc.mutation import Level, move
-from quenchphys.smc.step import Plan, read_scale
-from quenchphys.tuning.scale import track
+from quenchphys.smc.mutation import Effort, Level, Particles, move
+from quenchphys.smc.plan import Plan, Work
+from quenchphys.smc.step import read_scale
+from quenchphys.tuning.scale import ScoreStatistics, track
 
 Array = jax.Array
 
@@ -120,9 +121,9 @@ def sweep(problem: Any, plan: Plan, weight: Any, walkers: Walkers, tune: Array) 
     """Move every walker, look at it, and tune the kernel if asked to."""
     level = Level(walkers.key, jnp.zeros_like(walkers.step_size), walkers.step_size, walkers.scale)
     alike = jnp.full(walkers.point.energy.shape, -math.log(plan.particles), jnp.float32)
-    work = (problem, plan.kernel, weight, plan.spread, plan.abreast, level, walkers.common, jnp.int32(TRANSITIONS))
-    moved = move(*work, walkers.point, alike)
-    anisotropy, scale = read_scale(problem, plan, moved.norm, moved.direction, moved.weight, walkers.anisotropy)
+    effort = Effort(walkers.common, jnp.int32(TRANSITIONS))
+    moved = move(Work(problem, plan, weight), level, effort, Particles(walkers.point, alike))
+    anisotropy, scale = read_scale(problem, plan, moved.scores, walkers.anisotropy)
     acceptance = jnp.mean(moved.acceptance, axis=-1)
     step_size = track(walkers.step_size, acceptance, plan.kernel.target_acceptance)
 
@@ -146,7 +147,7 @@ def prior_energies(problem: Any, draws: int, key: Array) -> Array:
     def drawn(key: Array) -> Array:
         return evaluate(problem, positions(problem, problem.sample_prior(key, draws))).energy
 
-    return each(drawn, jax.vmap(lambda key: jax.random.fold_in(key, 2))(key))
+    return map_rows(drawn, jax.vmap(lambda key: jax.random.fold_in(key, 2))(key))
 
 
 class Programs:
@@ -166,7 +167,7 @@ class Programs:
             square = score * score
             size = jnp.sum(square, axis=-1)
             direction = square / jnp.maximum(size, 1e-30)[..., None]
-            read = read_scale(problem, plan, jnp.sqrt(size), direction, jnp.ones_like(size))
+            read = read_scale(problem, plan, ScoreStatistics(jnp.sqrt(size), direction, jnp.ones_like(size)))
             first = plan.kernel.step_size or plan.kernel.first_step_size(point.position.shape[-1])
             return Walkers(key, common, point, jnp.full(key.shape, first, jnp.float32), *read)
 
@@ -244,13 +245,13 @@ def multicanonical(
         )
     replicas, walkers = start.shape[:2]
     dimension = math.prod(shape)
-    abreast = abreast_of(replicas, walkers, dimension)
-    mesh = mesh_for(replicas // abreast, 1, devices)
+    together = set_size(replicas, walkers, dimension)
+    mesh = mesh_for(replicas // together, 1, devices)
     on_cpu = mesh.devices.flat[0].platform == "cpu"
     sites = on_cpu and problem.moves_on_sites
     kernel = kernel if kernel is not None else LONG_ON_SITES if sites else LONG
     tiles = walkers // largest_tile(walkers, dimension)
-    plan = Plan(walkers, DRAWS * walkers, kernel, 0, abreast if on_cpu else None, Spread(1, tiles))
+    plan = Plan(walkers, DRAWS * walkers, kernel, 0, together if on_cpu else None, ParticleSharding(1, tiles))
     with contained(mesh):
         program, argument = programs(plan, mesh), problem.as_argument()
         argument = argument.without_basis() if sites else argument

@@ -1,7 +1,7 @@
-"""The density of one level as the kernels see it: points that carry energy and gradients, in the sampled coordinates.
+"""The density of one level, as the kernels use it: points with energy and gradients, in the sampled coordinates.
 
 Sampled coordinates y are those of the problem's basis, where the prior is diagonal, or the flattened sites.
-Points carry U and grad U apart from the level, so that moving to another level costs no evaluation:
+Points carry U and grad U separately from the level, so going to another level costs no evaluation:
 
     log rho_p(y) = log pi(y) + log f_p(U(y)),     score = grad log pi + (d log f_p/dU) grad U.
 """
@@ -45,7 +45,7 @@ def configurations(problem: ProblemView, y: Array) -> Array:
 
 
 def prior_scale(problem: ProblemView, dimension: int) -> Array:
-    """The prior's standard deviation of each coordinate where a basis tells it, else one."""
+    """The prior's standard deviation of each coordinate, known if the problem has a basis; else one."""
     basis = problem.basis
     return jnp.ones(dimension) if basis is None else jax.lax.rsqrt(jnp.asarray(basis.precision, jnp.float32))
 
@@ -73,9 +73,11 @@ class Density(NamedTuple):
     parameter: Array
 
     def evaluate(self, y: Array) -> Point:
+        """Energy, prior and their gradients at positions (..., D)."""
         return evaluate(self.problem, y)
 
     def score(self, point: Point) -> Array:
+        """grad log rho at points that were evaluated, (..., D)."""
         slope = self.family.slope(point.energy, self.parameter)
         return point.log_prior_grad + slope[..., None] * point.energy_grad
 

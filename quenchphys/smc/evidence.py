@@ -12,12 +12,13 @@ import math
 import time
 
 import numpy as np
-from scipy.special import gammaincc, gammaln, logsumexp
+from scipy.special import gammaln, logsumexp
 
 from quenchphys.outcome import Outcome
 from quenchphys.parallel.processes import agreed
 from quenchphys.smc.levels import Family, SoftLevels
 from quenchphys.smc.step import Rung
+from quenchphys.smc.tails import log_upper_tail
 from quenchphys.stopping import Standing, StopRule, fired
 
 # A population is frozen when for this many levels in a row it hardly moved.
@@ -100,9 +101,7 @@ class Account:
     def _above(self) -> np.ndarray:
         """log of the integral of G(E) exp(-beta E) over E > E_0, from the prior draws; (betas, replicas)."""
         nu, beta = self._softness, self._betas[:, None, None]
-        slack = np.maximum(self.parameter[:, None] - self._prior_energy, 0.0)
-        with np.errstate(divide="ignore"):
-            log_tail = np.log(gammaincc(nu + 1, beta * slack))
+        log_tail = log_upper_tail(nu, beta * (self.parameter[:, None] - self._prior_energy))
         top = logsumexp(log_tail - beta * self._prior_energy, axis=2)
         draws = self._prior_energy.shape[1]
         return top + gammaln(nu + 1) - (nu + 1) * np.log(self._betas[:, None]) - np.log(draws)

@@ -1,4 +1,4 @@
-"""The two families of densities a ladder descends: soft energy levels and temperatures.
+"""The two families of densities a ladder descends, soft energy levels and temperatures, and the choice of the next one.
 
 A family is a set of unnormalised densities pi(x) f_p(U(x)), one for each value p of its parameter:
 
@@ -11,6 +11,7 @@ differences of energies, never a difference of two large logarithms, because U i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -20,7 +21,33 @@ from quenchphys.smc.population import effective_size, kept_share
 
 Array = jax.Array
 
-BISECTIONS = 40  # halvings: float32 has 24 bits, the rest covers brackets far wider than the step
+HALVINGS = 40  # of a bracket: float32 has 24 bits, the rest is for brackets far wider than the step
+
+
+def bisect(
+    is_above: Callable[[Array], Array], low: Array, high: Array, middle: Callable[[Array, Array], Array]
+) -> tuple[Array, Array]:
+    """Narrow the bracket (low, high) around a root, on the device.
+
+    `is_above(x)` says whether x lies above the root; `middle(low, high)` is where a bracket is cut: `arithmetic_mean`, or
+    `geometric_mean` for a root whose order of magnitude is unknown.
+    """
+
+    def halve(_: Array, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = bracket
+        cut = middle(low, high)
+        above = is_above(cut)
+        return jnp.where(above, low, cut), jnp.where(above, cut, high)
+
+    return jax.lax.fori_loop(0, HALVINGS, halve, (low, high))
+
+
+def arithmetic_mean(low: Array, high: Array) -> Array:
+    return 0.5 * (low + high)
+
+
+def geometric_mean(low: Array, high: Array) -> Array:
+    return jnp.sqrt(low * high)
 
 
 class Family(Protocol):
@@ -43,7 +70,7 @@ class Family(Protocol):
         ...
 
     def first(self, energy: Array, size: float) -> Array:
-        """The first parameter, at which prior draws have effective size `size`."""
+        """The first parameter, at which prior draws have the effective sample size `size`."""
         ...
 
     def next(self, energy: Array, log_weight: Array, parameter: Array, target: Array) -> Array:
@@ -80,25 +107,19 @@ class SoftLevels(NamedTuple):
         spread = jnp.max(finite) - lowest + 1e-3 * (1.0 + jnp.abs(lowest))
         far = 100.0 * (1.0 + jnp.abs(self.softness)) * spread
 
-        def halve(_, bracket):
-            low, high = bracket
-            middle = jnp.sqrt(low * high)
-            enough = effective_size(self.log_factor(energy, lowest + middle)) >= size
-            return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
+        def size_suffices(height: Array) -> Array:
+            return effective_size(self.log_factor(energy, lowest + height)) >= size
 
-        _, height = jax.lax.fori_loop(0, BISECTIONS, halve, (1e-6 * spread, far))
+        _, height = bisect(size_suffices, 1e-6 * spread, far, geometric_mean)
         return lowest + height
 
     def next(self, energy: Array, log_weight: Array, parameter: Array, target: Array) -> Array:
         lowest = jnp.min(jnp.where(log_weight > -jnp.inf, energy, jnp.inf))
 
-        def halve(_, bracket):
-            low, high = bracket
-            middle = 0.5 * (low + high)
-            enough = kept_share(log_weight, self.log_ratio(energy, parameter, middle)) >= target
-            return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
+        def keeps_enough(new: Array) -> Array:
+            return kept_share(log_weight, self.log_ratio(energy, parameter, new)) >= target
 
-        _, new = jax.lax.fori_loop(0, BISECTIONS, halve, (lowest, parameter))
+        _, new = bisect(keeps_enough, lowest, parameter, arithmetic_mean)
         return new
 
     def _power(self, change: Array, alive: Array) -> Array:
@@ -124,22 +145,13 @@ class Temperatures(NamedTuple):
 
     def first(self, energy: Array, size: float) -> Array:
         share = size / energy.shape[0]
-        return self._solve(energy, jnp.zeros_like(energy), jnp.zeros(()), jnp.asarray(share, energy.dtype))
+        return self.next(energy, jnp.zeros_like(energy), jnp.zeros(()), jnp.asarray(share, energy.dtype))
 
     def next(self, energy: Array, log_weight: Array, parameter: Array, target: Array) -> Array:
-        return self._solve(energy, log_weight, parameter, target)
+        def keeps_enough(new: Array) -> Array:
+            return kept_share(log_weight, self.log_ratio(energy, parameter, new)) >= target
 
-    def _solve(self, energy: Array, log_weight: Array, parameter: Array, wanted: Array) -> Array:
-        def enough(new):
-            return kept_share(log_weight, self.log_ratio(energy, parameter, new)) >= wanted
-
-        def halve(_, bracket):
-            low, high = bracket
-            middle = jnp.sqrt(low * high)
-            yes = enough(parameter + middle)
-            return jnp.where(yes, middle, low), jnp.where(yes, high, middle)
-
-        # The step in beta may be many orders smaller than 1, so the step is bisected, and in its logarithm.
+        # The step in beta may be many orders of magnitude smaller than 1, so the step itself is bisected, in its logarithm.
         rest = self.last - parameter
-        step, _ = jax.lax.fori_loop(0, BISECTIONS, halve, (1e-9 * rest, rest))
-        return jnp.where(enough(self.last), self.last, parameter + step)
+        step, _ = bisect(lambda step: ~keeps_enough(parameter + step), 1e-9 * rest, rest, geometric_mean)
+        return jnp.where(keeps_enough(self.last), self.last, parameter + step)

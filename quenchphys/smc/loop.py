@@ -23,21 +23,22 @@ from quenchphys.ladder import Ladder
 from quenchphys.parallel.devices import mesh_for
 from quenchphys.parallel.fork_guard import check_not_forked
 from quenchphys.parallel.processes import any_of, first, to_host
-from quenchphys.parallel.random_numbers import GENERATOR, halves, keys_of
-from quenchphys.parallel.sharding import AXIS, Spread, abreast_of, tile_of
+from quenchphys.parallel.random_numbers import GENERATOR, keys_of, split_each
+from quenchphys.parallel.sharding import AXIS, ParticleSharding, set_size, tile_size
 from quenchphys.problem import ProblemView, check, check_energies, view
 from quenchphys.settings import Settings
 from quenchphys.smc.evidence import Account
 from quenchphys.smc.levels import Family
+from quenchphys.smc.plan import Plan
 from quenchphys.smc.programs import Programs, programs
 from quenchphys.smc.run_state import Course, identity, resume, save
-from quenchphys.smc.step import Orders, Plan, Rates, Rung
+from quenchphys.smc.step import LevelOrders, Rung, Thresholds
 from quenchphys.stopping import LevelLimit, StopRule
 from quenchphys.storage.album import CONFIGURATION_LIMIT, Album
 from quenchphys.storage.build_ladder import assemble
 from quenchphys.storage.checkpoint import Checkpoint, Store, opened
 from quenchphys.storage.record import Record, blanked
-from quenchphys.tuning.mutation_count import Pace
+from quenchphys.tuning.mutation_count import MutationCount
 
 Array = jax.Array
 
@@ -48,16 +49,16 @@ KEPT = 32  # configurations offered to the album from each level
 
 def plan_for(settings: Settings, dimension: int, devices: int | Sequence[Any] | None = None) -> tuple[Plan, Mesh]:
     """The compiled program's constants, and the devices it runs on."""
-    tiles = settings.particles // tile_of(settings.particles, dimension)
-    abreast = abreast_of(settings.replicas, settings.particles, dimension)
-    mesh = mesh_for(settings.replicas // abreast, tiles, devices)
+    tiles = settings.particles // tile_size(settings.particles, dimension)
+    together = set_size(settings.replicas, settings.particles, dimension)
+    mesh = mesh_for(settings.replicas // together, tiles, devices)
     plan = Plan(
         particles=settings.particles,
         draws=settings.particles * settings.draws_per_particle,
         kernel=settings.kernel,
         kept=min(KEPT, settings.particles),
-        abreast=abreast if mesh.devices.flat[0].platform == "cpu" else None,
-        spread=Spread(mesh.shape[AXIS], tiles),
+        replicas_together=together if mesh.devices.flat[0].platform == "cpu" else None,
+        sharding=ParticleSharding(mesh.shape[AXIS], tiles),
     )
     return plan, mesh
 
@@ -87,7 +88,7 @@ def run(
         limit = LevelLimit(settings.max_levels if schedule is None else len(schedule))
         rule = stop | limit
         album_size = min(settings.configurations, max(1, CONFIGURATION_LIMIT // (4 * dimension * settings.replicas)))
-        argument, pace = problem.as_argument(), Pace(settings.kernel, dimension)
+        argument, pace = problem.as_argument(), MutationCount(settings.kernel, dimension)
         words = {} if checkpoint is None else identity(problem, method, family, settings, stop, schedule)
         with opened(checkpoint, words) as store:
             kept = None if store is None else store.latest()
@@ -121,13 +122,13 @@ def begin(
     settings: Settings,
     schedule: np.ndarray | None,
     rule: StopRule,
-    pace: Pace,
+    pace: MutationCount,
     album_size: int,
     store: Store | None,
 ) -> Course:
     """Draw from the prior, choose the first level, tune the kernel."""
     common, key = keys_of(jax.random.key(settings.seed, impl=GENERATOR), settings.replicas)
-    prior_key, start_key = halves(key)
+    prior_key, start_key = split_each(key)
     flagged, draws, seen = program.draw_prior(argument, prior_key)
     prior, undefined = to_host(({"energy": draws.energy, **seen}, flagged))
     check_energies(prior["energy"], undefined)
@@ -154,16 +155,16 @@ def warm_up(argument: ProblemView, program: Programs, family: Family, settings: 
     return state._replace(**{name: getattr(copy, name) for name in learnt})
 
 
-def rates_of(settings: Settings) -> Rates:
-    return Rates(np.float32(settings.target_ess), np.float32(settings.resample_ess))
+def rates_of(settings: Settings) -> Thresholds:
+    return Thresholds(np.float32(settings.target_ess), np.float32(settings.resample_ess))
 
 
-def orders(schedule: np.ndarray | None, begin: int, transitions: int, rehearse: bool = False) -> Orders:
+def orders(schedule: np.ndarray | None, begin: int, transitions: int, rehearse: bool = False) -> LevelOrders:
     """Orders for the levels from `begin` on; beyond the end of a schedule the last is repeated, and not recorded."""
     parameter = np.full(BLOCK, np.nan, np.float32)
     if schedule is not None:
         parameter = schedule[np.minimum(np.arange(begin, begin + BLOCK), len(schedule) - 1)]
-    return Orders(parameter, np.full(BLOCK, transitions, np.int32), np.full(BLOCK, rehearse))
+    return LevelOrders(parameter, np.full(BLOCK, transitions, np.int32), np.full(BLOCK, rehearse))
 
 
 def descend(
@@ -184,7 +185,7 @@ def descend(
             block = orders(schedule, account.levels, pace.transitions)
             course.state, rungs = program.descend(argument, family, rates, course.state, block)
             rungs = to_host(rungs)
-            pace.after(rungs.transitions[:, account.running], rungs.correlation[:, account.running])
+            pace.update(rungs.transitions[:, account.running], rungs.correlation[:, account.running])
             if account.levels == 0:
                 rungs.parent[0] = course.parent
             take_in(rungs, account, course.record, course.album)

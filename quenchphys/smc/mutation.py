@@ -1,7 +1,7 @@
-"""What is done to the particles of a level, tile by tile: every transition of the kernel, the symmetries, the measuring.
+"""Mutation of the particles at a level, tile by tile: transitions of the kernel, symmetry moves, measurement.
 
-A tile stays in the cache of a core through all of it.  Its shape does not depend on the devices, and the loop over tiles
-has no length that a compiler knows, so that the same machine code runs on the same numbers however a run is spread.
+A tile stays in the cache of a core through all of it.  Its shape does not depend on the number of devices, and the loop
+over tiles has no length that the compiler knows, so the same machine code runs on the same numbers on any devices.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from quenchphys.kernels import Kernel
-from quenchphys.parallel.loops import each
+from quenchphys.parallel.loops import map_rows
 from quenchphys.parallel.random_numbers import Stream, fold, split
-from quenchphys.parallel.sharding import Spread
 from quenchphys.problem import ProblemView
 from quenchphys.smc.density import Density, Point, configurations, positions
-from quenchphys.smc.levels import Family
-from quenchphys.tuning.scale import directions
+from quenchphys.smc.plan import Work
+from quenchphys.tuning.scale import ScoreStatistics, score_statistics
 
 Array = jax.Array
 
@@ -32,16 +30,37 @@ class Level(NamedTuple):
     scale: Array
 
 
+class Effort(NamedTuple):
+    """What all replicas share, so that they run in step."""
+
+    key: Array  # for common choices, such as the length of a trajectory
+    transitions: Array  # of every particle
+
+
+class Particles(NamedTuple):
+    """Weighted particles: (replica, particle, ...)."""
+
+    point: Point
+    log_weight: Array
+
+
+class Measured(NamedTuple):
+    """What is measured on the particles after the last transition."""
+
+    point: Point
+    jump: Array  # mean square move of a coordinate, in units of its scale
+    scores: ScoreStatistics
+    observables: dict[str, Array]
+
+
 class Moved(NamedTuple):
-    """Particles after a level's mutation, and what they say, one number for each but for `direction`."""
+    """Particles after the mutation at a level, with one number each, but for the sums over a tile in `scores`."""
 
     point: Point
     acceptance: Array
     undefined: Array
     jump: Array  # mean square move of a coordinate, in units of its scale
-    norm: Array  # of the score
-    direction: Array  # (tile, D): sum of w s_j^2/|s|^2 over the particles of a tile
-    weight: Array  # (tile,): sum of w, over particles whose score is finite
+    scores: ScoreStatistics  # norm (particle,), direction (tile, D), weight (tile,)
     observables: dict[str, Array]
 
 
@@ -75,21 +94,10 @@ def reflect(problem: ProblemView, stream: Stream, point: Point) -> Point:
     return point
 
 
-def tile_work(
-    problem: ProblemView,
-    kernel: Kernel,
-    family: Family,
-    level: Level,
-    common: Array,
-    transitions: Array,
-    first: Any,
-    point: Point,
-    log_weight: Array,
-) -> Moved:
-    """Move the particles (replica, particle, ...) from number `first` on so many times, and measure them.
-
-    `common` is the key of what all replicas share.
-    """
+def move_tile(work: Work, level: Level, effort: Effort, first: Any, particles: Particles) -> Moved:
+    """Move the particles of a tile and measure them; `first` is the number of the first one in its population."""
+    problem, kernel, family = work.problem, work.plan.kernel, work.family
+    point, log_weight = particles
     before = point.position
     move_key, reflect_key = jax.vmap(split, out_axes=1)(level.key)
 
@@ -100,64 +108,53 @@ def tile_work(
     def step(number, carry):
         point, acceptance, undefined = carry
         key = jax.vmap(fold, in_axes=(0, None))(move_key, number)
-        point, move = jax.vmap(one_replica, in_axes=(0, 0, 0, None))(key, point, level, fold(common, number))
+        point, move = jax.vmap(one_replica, in_axes=(0, 0, 0, None))(key, point, level, fold(effort.key, number))
         return point, acceptance + move.acceptance, undefined + move.undefined
 
     def measure(key, before, point, log_weight, level):
         jump = (point.position - before) / level.scale
         point = reflect(problem, Stream(key, first), point)
-        score = Density(problem, family, level.parameter).score(point)
-        norm, direction, weight = directions(score, jnp.exp(log_weight))
-        return (
+        scores = score_statistics(Density(problem, family, level.parameter).score(point), jnp.exp(log_weight))
+        return Measured(
             point,
             jnp.mean(jump * jump, axis=-1),
-            norm,
-            direction[None],
-            weight[None],
+            scores._replace(direction=scores.direction[None], weight=scores.weight[None]),
             observe(problem, point.position),
         )
 
     none = jnp.zeros_like(log_weight)
-    point, acceptance, undefined = jax.lax.fori_loop(0, transitions, step, (point, none, none))
-    point, *said = jax.vmap(measure)(reflect_key, before, point, log_weight, level)
-    return Moved(point, acceptance / transitions, undefined / transitions, *said)
+    point, acceptance, undefined = jax.lax.fori_loop(0, effort.transitions, step, (point, none, none))
+    measured = jax.vmap(measure)(reflect_key, before, point, log_weight, level)
+    return Moved(
+        acceptance=acceptance / effort.transitions, undefined=undefined / effort.transitions, **measured._asdict()
+    )
 
 
-def move(
-    problem: ProblemView,
-    kernel: Kernel,
-    family: Family,
-    spread: Spread,
-    abreast: int | None,
-    level: Level,
-    common: Array,
-    transitions: Array,
-    point: Point,
-    log_weight: Array,
-) -> Moved:
-    """`tile_work` on every tile of the particles (replica, particle, ...) here, `abreast` replicas at a time.
+def move(work: Work, level: Level, effort: Effort, particles: Particles) -> Moved:
+    """`move_tile` on every tile of the particles on this device.
 
-    With `abreast` None all particles of the device are one tile.
+    `replicas_together` replicas of the plan are moved in one operation; if it is None, all particles of the device are one
+    tile.
     """
-    replicas, particles = log_weight.shape
-    origin = spread.first(particles)
-    if abreast is None:
-        return tile_work(problem, kernel, family, level, common, transitions, origin, point, log_weight)
-    tiles, sets = spread.tiles // spread.slices, replicas // abreast
-    tile = particles // tiles
+    together, sharding = work.plan.replicas_together, work.plan.sharding
+    replicas, count = particles.log_weight.shape
+    origin = sharding.first(count)
+    if together is None:
+        return move_tile(work, level, effort, origin, particles)
+    tiles, sets = sharding.tiles // sharding.slices, replicas // together
+    tile = count // tiles
 
     def cut(a):  # (replica, particle, ...) -> (set and tile, replica, particle, ...)
-        a = a.reshape(sets, abreast, tiles, tile, *a.shape[2:])
-        return jnp.moveaxis(a, 2, 1).reshape(sets * tiles, abreast, tile, *a.shape[4:])
+        a = a.reshape(sets, together, tiles, tile, *a.shape[2:])
+        return jnp.moveaxis(a, 2, 1).reshape(sets * tiles, together, tile, *a.shape[4:])
 
     def join(a):
-        a = jnp.moveaxis(a.reshape(sets, tiles, abreast, *a.shape[2:]), 1, 2)
+        a = jnp.moveaxis(a.reshape(sets, tiles, together, *a.shape[2:]), 1, 2)
         return a.reshape(replicas, tiles * a.shape[3], *a.shape[4:])
 
     def one_tile(item):
-        number, point, log_weight = item
-        own = jax.tree.map(lambda a: a.reshape(sets, abreast, *a.shape[1:])[number // tiles], level)
-        start = origin + number % tiles * tile
-        return tile_work(problem, kernel, family, own, common, transitions, start, point, log_weight)
+        number, own_particles = item
+        own_level = jax.tree.map(lambda a: a.reshape(sets, together, *a.shape[1:])[number // tiles], level)
+        return move_tile(work, own_level, effort, origin + number % tiles * tile, own_particles)
 
-    return jax.tree.map(join, each(one_tile, (jnp.arange(sets * tiles), *jax.tree.map(cut, (point, log_weight)))))
+    return jax.tree.map(join, map_rows(one_tile, (jnp.arange(sets * tiles), jax.tree.map(cut, particles))))

@@ -1,4 +1,4 @@
-"""How a weighted population is kept healthy: effective sizes, branching, resampling.
+"""Weighted populations: effective sample sizes, branching, resampling, and the bias of a chosen level.
 
 Every operation here changes how the weighted measure sum_j w_j delta(x_j) is represented, not the measure: branching
 exactly, resampling in expectation.
@@ -30,7 +30,7 @@ def effective_size(log_weight: Array) -> Array:
 def kept_share(log_weight: Array, log_ratio: Array) -> Array:
     """Share of effective size that a step keeps: <r>^2/<r^2> over the weighted population, r the incremental weights.
 
-    The quotient of Kish's sizes after and before the step is the same on average, but listens to the noise of the weights
+    The quotient of Kish's sizes after and before the step is the same on average, but depends on the noise of the weights
     carried along: it allows a long step when heavy particles happen to have small ratios r, which is when the mean of r is
     low.  Levels chosen by it make every volume too small by an amount of order levels/particles
     (`benchmarks/accuracy/choice_of_levels.py`).  Zhou, Johansen and Aston (2016) call this the conditional effective size.
@@ -38,7 +38,7 @@ def kept_share(log_weight: Array, log_ratio: Array) -> Array:
     top = jnp.max(jnp.where(log_weight > -jnp.inf, log_ratio, -jnp.inf))
     r = jnp.exp(log_ratio - jnp.where(jnp.isfinite(top), top, 0.0))
     w = jnp.exp(log_weight - jnp.max(log_weight))
-    # Products are rounded before they are added, so that sums do not depend on what else a program does.
+    # Products are rounded before they are added, so that sums do not depend on the rest of the program.
     w, first, second = jax.lax.optimization_barrier((w, w * r, w * r * r))
     return jnp.sum(first) ** 2 / jnp.maximum(jnp.sum(second) * jnp.sum(w), 1e-30)
 
@@ -78,7 +78,7 @@ def correlation(log_weight: Array, before: Array, after: Array) -> Array:
     """Correlation of the rows of two arrays (quantity, particle) over the weighted population; 0 for a constant."""
     w = jnp.exp(log_weight)
 
-    def standard(a):  # minus the mean, over the standard deviation; zero where that is but rounding
+    def standard(a):  # minus the mean, over the standard deviation; zero if that is only rounding
         a = jnp.where(w > 0, a, 0.0)
         mean = (a @ w)[:, None]
         variance = (((a - mean) ** 2) @ w)[:, None]

@@ -22,8 +22,8 @@ from quenchphys.storage.album import Album
 from quenchphys.storage.build_ladder import plain
 from quenchphys.storage.checkpoint import Arrays, Store
 from quenchphys.storage.record import Record
-from quenchphys.tuning.dual_averaging import Search
-from quenchphys.tuning.mutation_count import Pace
+from quenchphys.tuning.dual_averaging import DualAveraging
+from quenchphys.tuning.mutation_count import MutationCount
 
 FORMAT = 3  # of a checkpoint
 GROUPS = ("point", "seen", "tuner")  # parts of a state that have parts
@@ -35,7 +35,7 @@ class Course:
 
     state: Any
     account: Account
-    pace: Pace
+    pace: MutationCount
     record: Record
     album: Album
     prior: dict[str, np.ndarray]
@@ -48,7 +48,7 @@ def resume(
     family: Family,
     rule: StopRule,
     schedule: np.ndarray | None,
-    pace: Pace,
+    pace: MutationCount,
     album_size: int,
     folder: Path,
 ) -> Course:
@@ -85,7 +85,7 @@ def state_to(state: State) -> Arrays:
 
 def state_from(arrays: Arrays) -> State:
     parts: dict[str, Any] = dict(arrays)  # numpy on the host is as good as an array of the device
-    kinds = (Point, dict, Search)
+    kinds = (Point, dict, DualAveraging)
     groups = {group: make(**_under(group, parts)) for group, make in zip(GROUPS, kinds, strict=True)}
     rest = {name: value for name, value in parts.items() if name in State._fields}
     keys = {name: jax.random.wrap_key_data(rest.pop(name), impl=GENERATOR) for name in ("key", "common")}

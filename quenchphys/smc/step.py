@@ -1,28 +1,26 @@
-"""One rung of a ladder: dissect, measure, reweight, branch, resample, mutate, record.
+"""One level of a ladder: choose it, measure its volume, reweight, branch, resample, mutate, record.
 
 Everything here runs on the device, for all replicas at once, and is compiled once for a problem's shape and a `Plan`;
-seeds, couplings, softness and thresholds are arguments.  A replica has its own random numbers and never looks at
-another, so that replicas can be spread over devices without a word between them; its particles can be spread as well
-(see `spreading`).  What needs the numbers of all particles is decided replica by replica, here; what is done to the
-particles themselves is in `moving`.
+seeds, couplings, softness and thresholds are arguments.  Each replica has its own random numbers and never reads another
+one, so replicas are distributed over devices without communication; particles of a replica can be distributed as well (see
+`quenchphys.parallel.sharding`).  Decisions that need numbers of all particles are made here, replica by replica; particles
+themselves are moved in `quenchphys.smc.mutation`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from quenchphys.kernels import Kernel
-from quenchphys.parallel.loops import each
+from quenchphys.parallel.loops import map_rows
 from quenchphys.parallel.random_numbers import split
-from quenchphys.parallel.sharding import Spread
 from quenchphys.problem import ProblemView
 from quenchphys.smc.density import Density, Point, configurations, evaluate, positions, prior_scale
 from quenchphys.smc.levels import Family
-from quenchphys.smc.mutation import Level, Moved, move, observe
+from quenchphys.smc.mutation import Effort, Level, Moved, Particles, move, observe
+from quenchphys.smc.plan import Plan, Work
 from quenchphys.smc.population import (
     branch,
     choice_bias,
@@ -33,45 +31,33 @@ from quenchphys.smc.population import (
     normalise,
     resample,
 )
-from quenchphys.tuning.dual_averaging import Search
-from quenchphys.tuning.scale import MEMORY, combine_scale, directions, track
+from quenchphys.tuning.dual_averaging import DualAveraging
+from quenchphys.tuning.scale import MEMORY, ScoreStatistics, combine_scale, score_statistics, track
 
 Array = jax.Array
 
 TOLERANCE = 1e-3  # of the share that a level was chosen to keep
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What the compiled program depends on."""
-
-    particles: int
-    draws: int  # prior draws of each replica
-    kernel: Kernel
-    kept: int  # configurations kept of each level
-    abreast: int | None  # replicas moved together, tile by tile; None: all particles of a device at once
-    spread: Spread
-
-
-class Rates(NamedTuple):
-    """Thresholds a run may change without compiling again."""
+class Thresholds(NamedTuple):
+    """Effective sizes that decide about levels and resampling; another value does not compile again."""
 
     target_ess: Any
     resample_ess: Any
 
 
-class Orders(NamedTuple):
-    """What is wanted of the rungs of a block: (rung,)."""
+class LevelOrders(NamedTuple):
+    """What to do at each level of a block: (level,)."""
 
     parameter: Any  # the level to go to; NaN: one chosen by effective size
     transitions: Any  # of every particle
-    rehearse: Any  # stay at the level and only tune the kernel: the warm-up
+    warm_up: Any  # stay at the level and only tune the kernel
 
 
 class State(NamedTuple):
     """The population of every replica: arrays (replica, particle, ...) and (replica, ...).
 
-    Of particles that are spread over devices each has its share of `point` and `seen`, and all have everything else.
+    If particles are distributed over devices, each device has its part of `point` and `seen`, and all of everything else.
     """
 
     key: Array  # one for each replica
@@ -85,7 +71,7 @@ class State(NamedTuple):
     step_size: Array
     anisotropy: Array
     scale: Array
-    tuner: Search  # of the step size, in the warm-up
+    tuner: DualAveraging  # of the step size, in the warm-up
     level: Array
 
 
@@ -111,243 +97,317 @@ class Rung(NamedTuple):
     configurations: Array
 
 
+class First(NamedTuple):
+    """The first level of a replica, chosen from its prior draws."""
+
+    key: Array
+    parameter: Array
+    log_weight: Array  # of the draws
+    log_volume: Array
+    parent: Array  # the draw each particle is a copy of
+
+
+class Weighted(NamedTuple):
+    """What the next level of a replica is chosen from."""
+
+    key: Array
+    energy: Array
+    log_weight: Array
+    parameter: Array
+    lineage: Array
+    ancestor: Array
+    step_size: Array
+    tuner: DualAveraging
+
+
+class Reweighted(NamedTuple):
+    """A replica at its next level, before its particles are copied and moved."""
+
+    key: Array
+    log_weight: Array
+    parameter: Array
+    lineage: Array
+    ancestor: Array
+    step_size: Array
+    log_ratio: Array
+    parent: Array
+    resampled: Array
+
+
+class Mutated(NamedTuple):
+    """What a replica is tuned and recorded by, after its mutation."""
+
+    key: Array
+    rates: Array  # (3, particle): acceptance, undefined proposals, mean square move
+    before: Array  # (quantity, particle): U and the observables before the mutation
+    after: Array
+    log_weight: Array
+    ancestor: Array
+    step_size: Array
+    tuner: DualAveraging
+
+
+class Tuned(NamedTuple):
+    """The step size of a replica for its next level, and what is recorded of this one."""
+
+    key: Array
+    step_size: Array
+    tuner: DualAveraging
+    recorded: dict[str, Array]  # fields of a `Rung`
+
+
 def draw_prior(problem: ProblemView, plan: Plan, key: Array) -> tuple[Array, Point, dict[str, Array]]:
     """Exact prior draws (replica, draw, D) with energies; an undefined energy is flagged and counts as infinite."""
-    tiles = plan.spread.tiles
+    tiles = plan.sharding.tiles
 
     def one_tile(key):
         y = positions(problem, problem.sample_prior(key, plan.draws // tiles))
         return evaluate(problem, y), observe(problem, y)
 
     # One tile after the other: the draws are ten times the population, and needed only once.
-    keys = jax.vmap(lambda key: plan.spread.here(split(key, tiles)))(key)
-    drawn = each(one_tile, keys.reshape(-1))
+    keys = jax.vmap(lambda key: plan.sharding.here(split(key, tiles)))(key)
+    drawn = map_rows(one_tile, keys.reshape(-1))
     point, seen = jax.tree.map(lambda a: a.reshape(key.shape[0], -1, *a.shape[2:]), drawn)
     undefined = jnp.isnan(point.energy)
     return undefined, point._replace(energy=jnp.where(undefined, jnp.inf, point.energy)), seen
 
 
 def start(
-    problem: ProblemView,
-    plan: Plan,
-    family: Family,
-    key: Array,
-    common: Array,
-    draws: Point,
-    seen: dict[str, Array],
-    first: Array,
+    work: Work, key: Array, common: Array, draws: Point, seen: dict[str, Array], top: Array
 ) -> tuple[State, Array, Array]:
     """The first level from the prior draws: G_0 their mean weight, N of them resampled.
 
-    E_0 is `first`, or if that is NaN, chosen by effective size.
+    E_0 is `top`, or if that is NaN, chosen by effective size.
     Returns the state, log G_0 and the draw every particle came from.
     """
-    n, dimension, spread = plan.particles, draws.position.shape[-1], plan.spread
+    problem, plan, family = work
+    n, dimension, sharding = plan.particles, draws.position.shape[-1], plan.sharding
 
     def choose(item):
         key, energy = item
         key, choice_key = split(key)
-        parameter = jnp.where(jnp.isnan(first), family.first(energy, float(n)), first)
+        parameter = jnp.where(jnp.isnan(top), family.first(energy, float(n)), top)
         log_weight, total = normalise(family.log_factor(energy, parameter))
-        return key, parameter, log_weight, total - jnp.log(float(plan.draws)), resample(choice_key, log_weight, n)
+        log_volume = total - jnp.log(float(plan.draws))
+        return First(key, parameter, log_weight, log_volume, resample(choice_key, log_weight, n))
 
     def one_tile(item):
         parameter, log_weight, point = item
-        return directions(Density(problem, family, parameter).score(point), jnp.exp(log_weight))
+        return score_statistics(Density(problem, family, parameter).score(point), jnp.exp(log_weight))
 
-    whole = jax.vmap(spread.whole)
-    key, parameter, log_weight, log_volume, parent = each(choose, (key, whole(draws.energy)))
-    replicas, local = parameter.shape[0], spread.tiles // spread.slices
+    first = map_rows(choose, (key, jax.vmap(sharding.whole)(draws.energy)))
+    replicas, local = first.parameter.shape[0], sharding.tiles // sharding.slices
     items = jax.tree.map(
-        lambda a: a.reshape(replicas * local, -1, *a.shape[2:]), (jax.vmap(spread.here)(log_weight), draws)
+        lambda a: a.reshape(replicas * local, -1, *a.shape[2:]), (jax.vmap(sharding.here)(first.log_weight), draws)
     )
-    norm, direction, weight = each(one_tile, (jnp.repeat(parameter, local), *items))
-    anisotropy, scale = read_scale(
-        problem,
-        plan,
-        norm.reshape(replicas, -1),
-        direction.reshape(replicas, local, -1),
-        weight.reshape(replicas, local),
+    norm, direction, weight = map_rows(one_tile, (jnp.repeat(first.parameter, local), *items))
+    scores = ScoreStatistics(
+        norm.reshape(replicas, -1), direction.reshape(replicas, local, -1), weight.reshape(replicas, local)
     )
+    anisotropy, scale = read_scale(problem, plan, scores)
     if plan.kernel.step_size is not None:
         scale = jnp.broadcast_to(prior_scale(problem, dimension), scale.shape)
     itself = jnp.broadcast_to(jnp.arange(n, dtype=jnp.int32), (replicas, n))
     step_size = jnp.full(replicas, plan.kernel.step_size or plan.kernel.first_step_size(dimension), jnp.float32)
-    point, seen = jax.vmap(spread.copy)((draws, seen), parent)
+    point, seen = jax.vmap(sharding.copy)((draws, seen), first.parent)
     state = State(
-        key,
+        first.key,
         common,
         point,
         seen,
         log_weight=jnp.full((replicas, n), -jnp.log(float(n)), jnp.float32),
         lineage=itself,
         ancestor=itself,
-        parameter=parameter,
+        parameter=first.parameter,
         step_size=step_size,
         anisotropy=anisotropy,
         scale=scale,
-        tuner=each(Search.around, step_size),
+        tuner=map_rows(DualAveraging.around, step_size),
         level=jnp.zeros((), jnp.int32),
     )
-    return state, log_volume, parent
+    return state, first.log_volume, first.parent
 
 
 def read_scale(
-    problem: ProblemView, plan: Plan, norm: Array, direction: Array, weight: Array, before: Array | None = None
+    problem: ProblemView, plan: Plan, scores: ScoreStatistics, before: Array | None = None
 ) -> tuple[Array, Array]:
-    """Anisotropy, averaged with the one `before`, and scale (replica, D) from what the tiles say of their scores."""
-    precision = prior_scale(problem, direction.shape[-1]) ** -2
+    """Anisotropy and scale (replica, D) from the scores of all tiles; the anisotropy is averaged with the one `before`.
+
+    `scores` has norm (replica, particle), direction (replica, tile, D) and weight (replica, tile).
+    """
+    precision = prior_scale(problem, scores.direction.shape[-1]) ** -2
 
     def one_replica(item):
-        norm, direction, weight, *before = item
+        (norm, direction, weight), *before = item
         anisotropy = jnp.sum(direction, axis=0) / jnp.maximum(jnp.sum(weight), 1e-30)
         for memory in before:
             anisotropy = (1 - MEMORY) * memory + MEMORY * anisotropy
         return anisotropy, combine_scale(anisotropy, jnp.nanmedian(norm), precision)
 
-    said = jax.tree.map(jax.vmap(plan.spread.whole), (norm, direction, weight))
-    return each(one_replica, said if before is None else (*said, before))
+    scores = jax.tree.map(jax.vmap(plan.sharding.whole), scores)
+    return map_rows(one_replica, (scores,) if before is None else (scores, before))
 
 
-def mutate(problem: ProblemView, plan: Plan, family: Family, state: State, transitions: Array) -> Moved:
+def mutate(work: Work, state: State, transitions: Array) -> Moved:
     """Apply the kernel `transitions` times to every particle, and measure."""
     level = Level(state.key, state.parameter, state.step_size, state.scale)
-    log_weight = jax.vmap(plan.spread.here)(state.log_weight)
-    work = (problem, plan.kernel, family, plan.spread, plan.abreast, level, state.common, transitions)
-    return move(*work, state.point, log_weight)
+    log_weight = jax.vmap(work.plan.sharding.here)(state.log_weight)
+    return move(work, level, Effort(state.common, transitions), Particles(state.point, log_weight))
 
 
-def retune(problem: ProblemView, plan: Plan, state: State, moved: Moved) -> State:
+def retune(work: Work, state: State, moved: Moved) -> State:
     """The scale for the next level from the scores at this one."""
-    read = read_scale(problem, plan, moved.norm, moved.direction, moved.weight, state.anisotropy)
-    return state._replace(anisotropy=read[0], scale=read[1])
+    anisotropy, scale = read_scale(work.problem, work.plan, moved.scores, state.anisotropy)
+    return state._replace(anisotropy=anisotropy, scale=scale)
 
 
-def fresh(state: State) -> State:
-    """The same state with new keys."""
-    return state._replace(key=jax.vmap(_renewed)(state.key), common=_renewed(state.common))
+def with_new_keys(state: State) -> State:
+    """The same state with new random keys."""
+    return state._replace(key=jax.vmap(_next_key)(state.key), common=_next_key(state.common))
 
 
-def _renewed(key: Array) -> Array:
+def _next_key(key: Array) -> Array:
     return split(key, 1)[0]
 
 
-def settle(
-    problem: ProblemView, plan: Plan, family: Family, state: State, order: Orders, log_ratio, parent, resampled
-) -> tuple[State, Rung]:
+def mutate_and_record(work: Work, state: State, order: LevelOrders, reweighted: Reweighted) -> tuple[State, Rung]:
     """Mutate the population at its level, record it, and tune the kernel for the next."""
-    moved = mutate(problem, plan, family, state, order.transitions)
+    plan = work.plan
+    moved = mutate(work, state, order.transitions)
 
     def quantities(point, seen):  # (replica, quantity, particle) of the particles here
         return jnp.stack([point.energy, *(seen[name] for name in sorted(seen))], axis=1)
 
-    def one_replica(item):
-        key, said, before, after, log_weight, ancestor, step_size, tuner = item
-        key, keep_key = split(key)
-        acceptance, undefined, jump = jnp.mean(said, axis=-1)
-        learnt = tuner.tell(plan.kernel.target_acceptance - acceptance)
-        followed = track(step_size, acceptance, plan.kernel.target_acceptance)
-        return (
+    def one_replica(one: Mutated) -> Tuned:
+        key, keep_key = split(one.key)
+        acceptance, undefined, jump = jnp.mean(one.rates, axis=-1)
+        updated = one.tuner.update(plan.kernel.target_acceptance - acceptance)
+        tracked = track(one.step_size, acceptance, plan.kernel.target_acceptance)
+        return Tuned(
             key,
-            jnp.where(order.rehearse, jnp.exp(learnt.log_x), followed),
-            jax.tree.map(lambda new, old: jnp.where(order.rehearse, new, old), learnt, tuner),
+            jnp.where(order.warm_up, jnp.exp(updated.log_x), tracked),
+            jax.tree.map(lambda new, old: jnp.where(order.warm_up, new, old), updated, one.tuner),
             {
                 "acceptance": acceptance,
                 "undefined": undefined,
                 "displacement": jnp.sqrt(jump),
-                "correlation": correlation(log_weight, before, after),
-                "ess": effective_size(log_weight) / plan.particles,
-                "lineages": count_distinct(ancestor),
-                "kept": resample(keep_key, log_weight, plan.kept),
+                "correlation": correlation(one.log_weight, one.before, one.after),
+                "ess": effective_size(one.log_weight) / plan.particles,
+                "lineages": count_distinct(one.ancestor),
+                "kept": resample(keep_key, one.log_weight, plan.kept),
             },
         )
 
-    told = (
+    per_particle = (
         jnp.stack([moved.acceptance, moved.undefined, moved.jump], axis=1),
         quantities(state.point, state.seen),
         quantities(moved.point, moved.observables),
     )
-    whole = jax.tree.map(jax.vmap(jax.vmap(plan.spread.whole)), told)
-    renewed = fresh(state)
-    key, next_step, tuner, said = each(
-        one_replica, (renewed.key, *whole, state.log_weight, state.ancestor, state.step_size, state.tuner)
+    rates, before, after = jax.tree.map(jax.vmap(jax.vmap(plan.sharding.whole)), per_particle)
+    renewed = with_new_keys(state)
+    mutated = Mutated(
+        key=renewed.key,
+        rates=rates,
+        before=before,
+        after=after,
+        log_weight=state.log_weight,
+        ancestor=state.ancestor,
+        step_size=state.step_size,
+        tuner=state.tuner,
     )
+    tuned = map_rows(one_replica, mutated)
+    picked = jax.vmap(plan.sharding.pick)(moved.point.position, tuned.recorded["kept"])
     rung = Rung(
         parameter=state.parameter,
-        log_ratio=log_ratio,
+        log_ratio=reweighted.log_ratio,
         step_size=state.step_size,
-        resampled=resampled,
+        resampled=reweighted.resampled,
         transitions=jnp.broadcast_to(order.transitions, state.step_size.shape),
         energy=moved.point.energy,
         log_weight=state.log_weight,
-        parent=parent,
+        parent=reweighted.parent,
         observables=moved.observables,
-        configurations=configurations(problem, jax.vmap(plan.spread.pick)(moved.point.position, said["kept"])),
-        **said,
+        configurations=configurations(work.problem, picked),
+        **tuned.recorded,
     )
     state = state._replace(
-        key=key,
+        key=tuned.key,
         common=renewed.common,
         point=moved.point,
         seen=moved.observables,
-        level=state.level + jnp.where(order.rehearse, 0, 1),
+        level=state.level + jnp.where(order.warm_up, 0, 1),
     )
     if plan.kernel.step_size is None:
-        state = retune(problem, plan, state, moved)._replace(step_size=next_step, tuner=tuner)
+        state = retune(work, state, moved)._replace(step_size=tuned.step_size, tuner=tuned.tuner)
     return state, rung
 
 
 def count_distinct(label: Array) -> Array:
+    """Number of different labels."""
     return jnp.sum(jax.ops.segment_max(jnp.ones_like(label), label, num_segments=label.shape[0]) > 0)
 
 
-def step_down(
-    problem: ProblemView, plan: Plan, family: Family, rates: Rates, state: State, order: Orders
-) -> tuple[State, Rung]:
+def step_down(work: Work, thresholds: Thresholds, state: State, order: LevelOrders) -> tuple[State, Rung]:
     """From the population at one level to the recorded population at the next."""
+    family, plan = work.family, work.plan
     # The first rung is level 0 itself: nothing to reweight, only to mutate and record.
-    stay = order.rehearse | (state.level == 0)
+    stay = order.warm_up | (state.level == 0)
 
-    def one_replica(item):
-        key, energy, log_weight, parameter, lineage, ancestor, step_size, tuner = item
-        key, branch_key, resample_key = split(key, 3)
-        target = jnp.where(
-            jnp.isnan(order.parameter), family.next(energy, log_weight, parameter, rates.target_ess), order.parameter
-        )
-        target = jnp.where(stay, parameter, target)
-        before = log_weight
-        step, slope = ratio_and_slope(family, energy, parameter, target)
+    def one_replica(one: Weighted) -> Reweighted:
+        key, branch_key, resample_key = split(one.key, 3)
+        chosen = family.next(one.energy, one.log_weight, one.parameter, thresholds.target_ess)
+        parameter = jnp.where(jnp.isnan(order.parameter), chosen, order.parameter)
+        parameter = jnp.where(stay, one.parameter, parameter)
+        before = one.log_weight
+        step, slope = ratio_and_slope(family, one.energy, one.parameter, parameter)
         log_weight, log_ratio = normalise(before + step)
         # Only a level that these very particles chose is biased; one that was ordered, or the last one of all, is not.
-        chosen = jnp.isnan(order.parameter) & (jnp.abs(kept_share(before, step) - rates.target_ess) < TOLERANCE)
-        log_ratio = log_ratio - jnp.where(chosen & ~stay, choice_bias(before, step, slope, lineage), 0.0)
+        adaptive = jnp.isnan(order.parameter) & (jnp.abs(kept_share(before, step) - thresholds.target_ess) < TOLERANCE)
+        log_ratio = log_ratio - jnp.where(adaptive & ~stay, choice_bias(before, step, slope, one.lineage), 0.0)
         parent, log_weight = branch(branch_key, log_weight)
-        lineage = lineage[parent]
-        poor = lineage_effective_size(log_weight, lineage) < rates.resample_ess * plan.particles
+        lineage = one.lineage[parent]
+        poor = lineage_effective_size(log_weight, lineage) < thresholds.resample_ess * plan.particles
         parent = jnp.where(poor, parent[resample(resample_key, log_weight, plan.particles)], parent)
         lineage = jnp.where(poor, jnp.arange(plan.particles, dtype=jnp.int32), lineage)
         log_weight = jnp.where(poor, -jnp.log(float(plan.particles)), log_weight)
-        rehearsed = (state.level == 0) & ~order.rehearse & (tuner.step > 1)
-        step_size = jnp.where(rehearsed, tuner.found, step_size)
-        return key, log_weight, target, lineage, ancestor[parent], step_size, log_ratio, parent, poor
+        warmed_up = (state.level == 0) & ~order.warm_up & (one.tuner.step > 1)
+        step_size = jnp.where(warmed_up, one.tuner.step_size, one.step_size)
+        return Reweighted(
+            key=key,
+            log_weight=log_weight,
+            parameter=parameter,
+            lineage=lineage,
+            ancestor=one.ancestor[parent],
+            step_size=step_size,
+            log_ratio=log_ratio,
+            parent=parent,
+            resampled=poor,
+        )
 
-    energy = jax.vmap(plan.spread.whole)(state.point.energy)
-    items = (state.log_weight, state.parameter, state.lineage, state.ancestor, state.step_size, state.tuner)
-    key, log_weight, parameter, lineage, ancestor, step_size, log_ratio, parent, resampled = each(
-        one_replica, (state.key, energy, *items)
+    energy = jax.vmap(plan.sharding.whole)(state.point.energy)
+    weighted = Weighted(
+        key=state.key,
+        energy=energy,
+        log_weight=state.log_weight,
+        parameter=state.parameter,
+        lineage=state.lineage,
+        ancestor=state.ancestor,
+        step_size=state.step_size,
+        tuner=state.tuner,
     )
-    point, seen = jax.vmap(plan.spread.copy)((state.point, state.seen), parent)
+    reweighted = map_rows(one_replica, weighted)
+    point, seen = jax.vmap(plan.sharding.copy)((state.point, state.seen), reweighted.parent)
     state = state._replace(
-        key=key,
+        key=reweighted.key,
         point=point,
         seen=seen,
-        log_weight=log_weight,
-        parameter=parameter,
-        lineage=lineage,
-        ancestor=ancestor,
-        step_size=step_size,
+        log_weight=reweighted.log_weight,
+        parameter=reweighted.parameter,
+        lineage=reweighted.lineage,
+        ancestor=reweighted.ancestor,
+        step_size=reweighted.step_size,
     )
-    return settle(problem, plan, family, state, order, log_ratio, parent, resampled)
+    return mutate_and_record(work, state, order, reweighted)
 
 
 def ratio_and_slope(family: Family, energy: Array, parameter: Array, new: Array) -> tuple[Array, Array]:
@@ -355,8 +415,6 @@ def ratio_and_slope(family: Family, energy: Array, parameter: Array, new: Array)
     return jax.jvp(lambda p: family.log_ratio(energy, parameter, p), (new,), (jnp.ones_like(new),))
 
 
-def descend(
-    problem: ProblemView, plan: Plan, family: Family, rates: Rates, state: State, orders: Orders
-) -> tuple[State, Rung]:
+def descend(work: Work, thresholds: Thresholds, state: State, orders: LevelOrders) -> tuple[State, Rung]:
     """A rung for each of the orders; what is recorded of them is stacked along a leading axis."""
-    return jax.lax.scan(lambda state, order: step_down(problem, plan, family, rates, state, order), state, orders)
+    return jax.lax.scan(lambda state, order: step_down(work, thresholds, state, order), state, orders)

@@ -1,12 +1,13 @@
-"""How often are the particles of the next levels moved?  As often as it takes them to forget where they were.
+"""Number of transitions of a particle at a level: as many as it takes to forget where it was.
 
 After T transitions at a level the energy, or an observable, of a particle has a correlation rho with what it was before;
 with rho = exp(-T/tau) it takes T log(wanted)/log(rho) transitions to bring it down to the one wanted.  The correlation is
-measured at every level, over all particles of all replicas, and the slowest quantity sets the pace of the next block:
-of the energy, what tells phases apart, and what U is linear in.  Others may be slower without a bias of the volumes.
+measured at every level, over all particles of all replicas, and the slowest of the watched quantities sets the number for
+the next block of levels.  Watched are the energy, the observables that tell phases apart, and those that U is linear in;
+other observables may be slower without a bias of the volumes.
 
 Why it matters: levels are chosen from the particles they weigh, and a population that remembers the level above lags
-behind the one that it stands for; both bias the volumes, the second where a phase has to be formed.
+behind the density that it represents; both bias the volumes, the second where a phase has to form.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from quenchphys.kernels import Kernel
 from quenchphys.problem import ProblemView
 
 WANTED = 0.3  # correlation of the slowest quantity over a level
-FASTEST, SLOWEST = 1 / 4, 8  # bounds on the transitions of a level, in units of the kernel's own number
+FEWEST, MOST = 1 / 4, 8  # bounds on the transitions of a level, in units of the kernel's own number
 REMEMBERED = 0.5  # share of the last block in the average over blocks
 
 
-class Pace:
-    """Transitions in a level: the kernel's number, or one that follows the measured correlations."""
+class MutationCount:
+    """Transitions at a level: the kernel's own number, or one that follows the measured correlations."""
 
     def __init__(self, kernel: Kernel, dimension: int):
         self.usual = kernel.transitions(dimension)
@@ -34,25 +35,26 @@ class Pace:
         self._watched = [0]  # numbers of the quantities that must be forgotten; 0 is the energy
 
     def watch(self, problem: ProblemView, observables: Iterable[str]) -> None:
-        """Look at the observables that tell phases apart, and at those that U is linear in."""
+        """Follow the observables that tell phases apart, and those that U is linear in."""
         names = {observable for observable, _, _ in problem.phases.values()}
         names |= {observable for _, observable, _ in problem.couplings.values()}
         self._watched = [0, *(1 + number for number, name in enumerate(sorted(observables)) if name in names)]
 
     @property
     def transitions(self) -> int:
+        """Transitions of every particle at each level of the next block."""
         if not self.adaptive:
             return self.usual
-        return round(min(max(math.exp(self._log_needed), self.usual * FASTEST, 1), self.usual * SLOWEST))
+        return round(min(max(math.exp(self._log_needed), self.usual * FEWEST, 1), self.usual * MOST))
 
-    def after(self, transitions: np.ndarray, correlation: np.ndarray) -> None:
-        """Learn from levels: transitions (level, replica) and correlations (level, replica, quantity)."""
-        # What is undefined is not waited for.
+    def update(self, transitions: np.ndarray, correlation: np.ndarray) -> None:
+        """Learn from a block: transitions (level, replica) and correlations (level, replica, quantity)."""
+        # NaN correlations are ignored.
         slowest = np.nan_to_num(correlation[..., self._watched]).mean(axis=(0, 1)).max()
         needed = float(np.mean(transitions)) * math.log(WANTED) / math.log(min(max(slowest, 1e-3), 0.999))
         self._log_needed += REMEMBERED * (math.log(needed) - self._log_needed)
 
-    # What a checkpoint keeps of it.
+    # What a checkpoint keeps.
 
     def state(self) -> dict[str, np.ndarray]:
         return {"log_needed": np.array(self._log_needed)}

@@ -11,7 +11,7 @@ import pytest
 
 import quenchphys as qp
 from quenchphys.parallel.devices import mesh_for
-from quenchphys.parallel.sharding import LARGEST, abreast_of, largest_tile, tile_of
+from quenchphys.parallel.sharding import LARGEST, largest_tile, set_size, tile_size
 
 RUN = """
 import jax
@@ -33,16 +33,16 @@ def test_the_same_numbers_on_many_devices():
 
 
 def test_tiles_divide_the_population_and_fit_the_cache():
-    assert tile_of(400, 1600) * 1600 <= LARGEST
+    assert tile_size(400, 1600) * 1600 <= LARGEST
     for particles, dimension in [(2, 1), (7, 10), (400, 1600), (1000, 64), (1000, 10), (8000, 1600), (300, 100_000)]:
-        tile = tile_of(particles, dimension)
+        tile = tile_size(particles, dimension)
         assert particles % tile == 0
         assert tile == 1 or tile * dimension <= LARGEST
         assert particles % largest_tile(particles, dimension) == 0
         assert tile <= largest_tile(particles, dimension) <= max(1, LARGEST // dimension)
-    assert abreast_of(8, 100, 10) == 2  # four sets for devices to share
-    assert abreast_of(3, 100, 10) == 1
-    assert abreast_of(8, 1000, 1600) == 1
+    assert set_size(8, 100, 10) == 2  # four sets for devices to share
+    assert set_size(3, 100, 10) == 1
+    assert set_size(8, 1000, 1600) == 1
 
 
 @pytest.mark.parametrize("devices", [0, 999, "all", [], [1, 2], True])

@@ -15,7 +15,7 @@ from quenchphys.settings import Settings, default_kernel
 from quenchphys.smc.levels import SoftLevels
 from quenchphys.smc.loop import contained, orders, plan_for
 from quenchphys.smc.programs import programs
-from quenchphys.smc.step import Rates
+from quenchphys.smc.step import Thresholds
 
 REPLICAS = 2
 
@@ -38,10 +38,10 @@ def lowered(problem, softness: float, platform: str) -> dict[str, str]:
     """The text of every program of a quench, lowered for a platform."""
     settings = Settings(particles=64, replicas=REPLICAS, kernel=default_kernel(softness))
     plan, mesh = plan_for(settings, int(np.prod(view(problem).shape)))
-    plan = replace(plan, abreast=None)  # as on an accelerator
+    plan = replace(plan, replicas_together=None)  # as on an accelerator
     with contained(mesh):
         program, argument = programs(plan, mesh), view(problem).as_argument()
-        family, rates = SoftLevels(np.float32(softness)), Rates(np.float32(0.95), np.float32(0.5))
+        family, thresholds = SoftLevels(np.float32(softness)), Thresholds(np.float32(0.95), np.float32(0.5))
         key = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), REPLICAS))
         common = jax.eval_shape(lambda: jax.random.key(0))
         _, draws, seen = jax.eval_shape(program.draw_prior, argument, key)
@@ -50,7 +50,7 @@ def lowered(problem, softness: float, platform: str) -> dict[str, str]:
         calls = {
             "draw_prior": (program.draw_prior, (argument, key)),
             "start": (program.start, begin),
-            "descend": (program.descend, (argument, family, rates, state, orders(None, 0, 6))),
+            "descend": (program.descend, (argument, family, thresholds, state, orders(None, 0, 6))),
         }
         return {
             name: jax.export.export(function, platforms=[platform])(*arguments).mlir_module()

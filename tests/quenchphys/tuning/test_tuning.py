@@ -1,4 +1,4 @@
-"""How kernels are tuned: the scale, who gets one at all, and the number of transitions."""
+"""Tuning of kernels: the scale, which kernels get one, the step size and the number of transitions."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from quenchphys.smc.levels import SoftLevels
 from quenchphys.smc.loop import contained, plan_for
 from quenchphys.smc.population import correlation
 from quenchphys.smc.programs import programs
-from quenchphys.tuning.dual_averaging import Search
-from quenchphys.tuning.mutation_count import SLOWEST, WANTED, Pace
-from quenchphys.tuning.scale import believe, combine_scale, directions, expected_form
+from quenchphys.tuning.dual_averaging import DualAveraging
+from quenchphys.tuning.mutation_count import MOST, WANTED, MutationCount
+from quenchphys.tuning.scale import combine_scale, expected_form, score_statistics, shrink
 
 
 def reading(variance: np.ndarray, particles: int, seed: int = 0) -> jax.Array:
     """The anisotropy read from Gaussian scores with these variances."""
     score = np.random.default_rng(seed).normal(size=(particles, len(variance))) * np.sqrt(variance)
-    _, direction, weight = directions(jnp.asarray(score, jnp.float32), jnp.full(particles, 1 / particles))
+    _, direction, weight = score_statistics(jnp.asarray(score, jnp.float32), jnp.full(particles, 1 / particles))
     return direction / weight
 
 
 PRECISION = np.linspace(1.0, 9.0, 200, dtype=np.float32)
 
 
-def test_the_noise_of_a_reading_is_not_believed():
+def test_the_noise_of_a_reading_is_not_trusted():
     read = reading(PRECISION + 3.0, particles=100)
     expected = (PRECISION + 3.0) / (PRECISION + 3.0).sum()
     noise = np.sqrt(np.mean((np.asarray(read) / expected - 1) ** 2))
-    left = np.sqrt(np.mean((np.asarray(believe(read, jnp.asarray(PRECISION))) / expected - 1) ** 2))
+    left = np.sqrt(np.mean((np.asarray(shrink(read, jnp.asarray(PRECISION))) / expected - 1) ** 2))
     assert noise > 0.1, "the premise: a hundred particles say little about two hundred coordinates"
     assert left < 0.2 * noise
 
 
-def test_a_large_departure_is_believed():
+def test_a_large_departure_is_trusted():
     variance = np.where(np.arange(200) % 2, 0.1, 10.0)  # nothing like a line in the precision
     read = reading(variance, particles=2000)
-    believed = np.asarray(believe(read, jnp.asarray(PRECISION)))
+    trusted = np.asarray(shrink(read, jnp.asarray(PRECISION)))
     # One per cent of the expected form stays, so that a factor of 100 is read as one of 70.
-    assert believed[::2].mean() / believed[1::2].mean() == pytest.approx(70, rel=0.1)
+    assert trusted[::2].mean() / trusted[1::2].mean() == pytest.approx(70, rel=0.1)
 
 
 def test_the_expected_form_is_a_line_and_positive():
@@ -91,26 +91,26 @@ def test_correlation_of_a_weighted_population():
     assert found[1] == 0.0, "a constant has nothing to remember"
 
 
-def test_the_pace_settles_where_the_slowest_quantity_is_forgotten():
+def test_the_mutation_count_settles_where_the_slowest_quantity_is_forgotten():
     tau = 9.0
-    pace = Pace(qp.HMC(), 10)
-    pace.watch(lattices.phi6(L=4, mu2=2.3), ["s_min", "q", "m"])  # in order: energy, m, q, s_min
+    count = MutationCount(qp.HMC(), 10)
+    count.watch(view(lattices.phi6(L=4, mu2=2.3)), ["s_min", "q", "m"])  # in order: energy, m, q, s_min
     for _ in range(12):
-        slowest, slow, fast = (np.exp(-pace.transitions / t) for t in (90.0, tau, 2.0))
-        pace.after(np.full((16, 2), pace.transitions), np.tile([fast, slowest, slow, slowest], (16, 2, 1)))
-    assert pace.transitions == round(-tau * np.log(WANTED))
+        slowest, slow, fast = (np.exp(-count.transitions / t) for t in (90.0, tau, 2.0))
+        count.update(np.full((16, 2), count.transitions), np.tile([fast, slowest, slow, slowest], (16, 2, 1)))
+    assert count.transitions == round(-tau * np.log(WANTED))
 
 
-def test_the_pace_is_bounded_and_only_of_kernels_that_leave_it_open():
+def test_the_mutation_count_is_bounded_and_fixed_if_the_kernel_says_so():
     stuck = np.full((16, 2, 1), 0.9999)
-    pace = Pace(qp.HMC(), 10)
+    count = MutationCount(qp.HMC(), 10)
     for _ in range(20):
-        pace.after(np.full((16, 2), pace.transitions), stuck)
-    assert pace.transitions == SLOWEST * 6
-    for kernel, count in ((qp.HMC(trajectories=5), 5), (qp.MALA(), 16)):
-        fixed = Pace(kernel, 10)
-        fixed.after(np.full((16, 2), count), stuck)
-        assert fixed.transitions == count
+        count.update(np.full((16, 2), count.transitions), stuck)
+    assert count.transitions == MOST * 6
+    for kernel, number in ((qp.HMC(trajectories=5), 5), (qp.MALA(), 16)):
+        fixed = MutationCount(kernel, 10)
+        fixed.update(np.full((16, 2), number), stuck)
+        assert fixed.transitions == number
 
 
 def test_a_ladder_records_what_it_spent():
@@ -122,22 +122,22 @@ def test_a_ladder_records_what_it_spent():
     assert float(ladder.levels.correlation[:, 1:].mean()) < 0.5
 
 
-def test_the_search_for_a_step_size_is_that_of_blackjax():
+def test_dual_averaging_is_that_of_blackjax():
     from blackjax.optimizers.dual_averaging import dual_averaging
 
     begin, update, final = dual_averaging()
     errors = jnp.asarray(np.random.default_rng(4).uniform(-0.4, 0.6, (50, 3)), jnp.float32)
     theirs = jax.vmap(begin)(jnp.asarray([0.01, 0.3, 2.0]))
-    ours = jax.vmap(Search.around)(jnp.asarray([0.01, 0.3, 2.0]))
+    ours = jax.vmap(DualAveraging.around)(jnp.asarray([0.01, 0.3, 2.0]))
     for error in errors:
-        theirs, ours = jax.vmap(update)(theirs, error), jax.vmap(Search.tell)(ours, error)
+        theirs, ours = jax.vmap(update)(theirs, error), jax.vmap(DualAveraging.update)(ours, error)
     for name in ("log_x", "log_x_avg", "step", "avg_error", "mu"):
         np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
-    np.testing.assert_array_equal(ours.found, final(theirs))
+    np.testing.assert_array_equal(ours.step_size, final(theirs))
 
 
-def test_the_search_finds_the_step_size_of_a_known_acceptance():
-    search = Search.around(0.1)
+def test_dual_averaging_finds_the_step_size_of_a_known_acceptance():
+    search = DualAveraging.around(0.1)
     for _ in range(1000):
-        search = search.tell(0.8 - jnp.exp(-jnp.exp(search.log_x)))  # acceptance exp(-eps)
-    assert float(search.found) == pytest.approx(-np.log(0.8), rel=0.05)
+        search = search.update(0.8 - jnp.exp(-jnp.exp(search.log_x)))  # acceptance exp(-eps)
+    assert float(search.step_size) == pytest.approx(-np.log(0.8), rel=0.05)
