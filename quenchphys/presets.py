@@ -1,4 +1,7 @@
-"""Named sets of settings: `quench(problem, **presets.PAPER)`."""
+"""Named sets of settings: `quench(problem, **presets.PAPER)`.
+
+PAPER   the analytic experiments of the QES paper: nu = 2, MALA with max(16, 2^ceil(log2 sqrt D)) steps at a level
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ from types import MappingProxyType
 
 from quenchphys.kernels import MALA
 
-# The analytic experiments of the QES paper: nu = 2, MALA with max(16, 2^ceil(log2 sqrt D)) steps a level.
 PAPER = MappingProxyType(
     {
         "particles": 1000,

@@ -1,4 +1,4 @@
-"""What the engine asks of a model: the `Problem` protocol, and the checks a model must pass before it is sampled.
+"""The `Problem` protocol: what the engine needs of a model, how it reads it, and the checks before it is sampled.
 
 A problem is a prior pi(x) that can be sampled exactly and an energy U(x); its partition function is
 Z(beta) = E_pi[exp(-beta U)].  One configuration x is an array of any fixed shape.
@@ -12,15 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from quenchphys.console.messages import one_line
+
 Array = jax.Array
 
-# Names the record itself uses beside the observables of a problem.
+# Names that the record itself uses beside the observables of a problem.
 RESERVED_NAMES = frozenset({"energy", "log_weight", "parent", "replica", "level", "particle", "draw", "sample"})
 
 
@@ -31,33 +33,48 @@ class Basis(Protocol):
     """(D,), the prior precision of every coordinate: log pi = -1/2 sum_j precision_j y_j^2 + const."""
 
     def to_modes(self, x: Array) -> Array:
-        """(..., *shape) -> (..., D)"""
+        """Configurations (..., *shape) -> coordinates (..., D)."""
         ...
 
     def from_modes(self, y: Array) -> Array:
-        """(..., D) -> (..., *shape), the transpose and inverse of `to_modes`."""
+        """Coordinates (..., D) -> configurations (..., *shape): the transpose and inverse of `to_modes`."""
         ...
 
 
 class Problem(Protocol):
-    """The three functions every problem has; all are written in JAX.
+    """What every problem has: three functions, written in JAX.
 
-    Optional attributes, read where they exist:
+    Optional attributes, with the default of a problem that does not have them; `ProblemView` is where they are read:
 
-    energy_and_grad(x)   U and dU/dx of a batch (n, *shape) at once; default: `jax.value_and_grad` of `energy`
-    log_prior_and_grad(x)
-                         log pi, up to a constant, and its gradient of a batch, without the basis; default: from `log_prior`
-    observe(x)           dict of scalars of one configuration, recorded for every particle; default: none
-    symmetries           tuple of isometries of one configuration that keep prior and energy, such as x -> -x
-    basis                a `Basis`; default: the sites themselves, with the prior through `log_prior`
-    stop                 {"energy": E}, {"below": share of Z} or {"dlogz": d}: how deep a ladder must go; default
-                         {"dlogz": -3}
-    softness             the softness nu the problem recommends; default 2
-    couplings            {name: (value, observable, factor)}: U contains the term value * factor * observable
-    phases               {name: (observable, low, high)}: the phase is low <= observable < high; a ladder that
-                         never met one of them says so
-    name, parameters     what is written into the file; parameters as plain numbers, strings, lists and dicts
-    dims                 names of the axes of a configuration
+    energy_and_grad(x)      U and dU/dx of a batch (n, *shape) at once; default: `jax.value_and_grad` of `energy`
+    log_prior_and_grad(x)   log pi, up to a constant, and its gradient of a batch, on the sites; default: from `log_prior`
+    observe(x)              dict of scalars of one configuration, recorded for every particle; default: none
+    symmetries              tuple of isometries of one configuration that keep prior and energy, such as x -> -x; default:
+                            none
+    basis                   a `Basis`; default: the sites themselves, with the prior through `log_prior`
+    stop                    {"energy": E}, {"below": share of Z} or {"dlogz": d}: how deep a ladder must go; default:
+                            {"dlogz": -3}
+    softness                the softness nu the problem recommends; default: 2
+    couplings               {name: (value, observable, factor)}: U contains the term value * factor * observable; default:
+                            none
+    phases                  {name: (observable, low, high)}: the phase is low <= observable < high, and a ladder that never
+                            met one of them says so; default: none
+    name                    what the model is called in files; default: the name of its class
+    parameters              what is written into files: a dict of plain numbers, strings, lists and dicts; default: empty
+    dims                    names of the axes of a configuration; default: axis_0, axis_1, ...
+
+    Examples
+    --------
+    >>> class Well:
+    ...     def sample_prior(self, key, n):
+    ...         return jax.random.normal(key, (n, 3))
+    ...
+    ...     def log_prior(self, x):
+    ...         return -jnp.vdot(x, x) / 2
+    ...
+    ...     def energy(self, x):
+    ...         return jnp.vdot(x, x)
+    >>> ladder = qp.quench(Well(), particles=200)
     """
 
     def sample_prior(self, key: Array, n: int) -> Array:
@@ -75,15 +92,30 @@ class Problem(Protocol):
 
 @dataclass(frozen=True)
 class SiteBasis:
-    """The trivial basis, a configuration flattened: for a Gaussian prior with independent sites."""
+    """The trivial basis, a configuration flattened: for a Gaussian prior with independent sites.
+
+    Parameters
+    ----------
+    shape
+        Shape of one configuration.
+    precision
+        (D,), the prior precision 1/variance of every site, in the order of the flattened configuration.
+
+    Examples
+    --------
+    A prior under which the 4 x 4 sites are standard normal:
+    >>> basis = qp.SiteBasis((4, 4), jnp.ones(16))
+    """
 
     shape: tuple[int, ...]
     precision: Any
 
     def to_modes(self, x: Array) -> Array:
+        """Configurations (..., *shape) -> coordinates (..., D)."""
         return x.reshape(*x.shape[: x.ndim - len(self.shape)], -1)
 
     def from_modes(self, y: Array) -> Array:
+        """Coordinates (..., D) -> configurations (..., *shape)."""
         return y.reshape(*y.shape[:-1], *self.shape)
 
 
@@ -92,25 +124,44 @@ jax.tree_util.register_dataclass(SiteBasis, data_fields=["precision"], meta_fiel
 
 @dataclass(frozen=True, eq=False)
 class ProblemView:
-    """A problem with everything it may leave out: the one place where optional attributes are read.
+    """A problem together with the defaults of what it leaves out: the one place where optional attributes are read.
 
-    It is a JAX pytree.  A problem that is one too is passed to compiled programs with its couplings as leaves; any other
-    object is part of the static structure, and compiled in as a constant.
+    The view is a JAX pytree.  If the problem is one too, it is passed to compiled programs with its couplings as leaves; any
+    other object is part of the static structure, and compiled in as a constant.
+
+    Parameters
+    ----------
+    problem
+        What the user passed; see `Problem` for its optional attributes and their defaults.
+    on_sites
+        Sample the sites themselves, without the problem's basis.
+
+    Examples
+    --------
+    >>> model = view(qp.targets.gaussian(3))
+    >>> model.name, model.shape, model.phases
+    ('gaussian', (3,), {})
     """
 
-    problem: Any
+    problem: Problem
     on_sites: bool = False
-    """Sample the sites themselves, without the problem's basis."""
+
+    def defines(self, name: str) -> bool:
+        """Whether the problem itself has an attribute."""
+        return hasattr(self.problem, name)
 
     # What is sampled: called inside compiled code.
 
     def sample_prior(self, key: Array, n: int) -> Array:
+        """n exact draws from pi, shape (n, *shape)."""
         return self.problem.sample_prior(key, n)
 
     def log_prior(self, x: Array) -> Array:
+        """log pi of one configuration, up to a constant."""
         return self.problem.log_prior(x)
 
     def energy(self, x: Array) -> Array:
+        """U of one configuration."""
         return self.problem.energy(x)
 
     def energy_and_grad(self, x: Array) -> tuple[Array, Array]:
@@ -130,13 +181,15 @@ class ProblemView:
 
     @property
     def symmetries(self) -> tuple[Callable[[Array], Array], ...]:
+        """Isometries of one configuration that keep prior and energy."""
         return tuple(getattr(self.problem, "symmetries", ()))
 
     @property
     def basis(self) -> Basis | None:
+        """Coordinates in which the prior is diagonal; None: the flattened sites are sampled."""
         return None if self.on_sites else getattr(self.problem, "basis", None)
 
-    # What a run should know beforehand: read on the host.
+    # What a run and its file need to know: read on the host.
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -145,27 +198,32 @@ class ProblemView:
 
     @property
     def name(self) -> str:
+        """What the model is called in files and reports."""
         return str(getattr(self.problem, "name", type(self.problem).__name__))
 
     @property
     def parameters(self) -> dict[str, Any]:
+        """Plain data written into files."""
         return dict(getattr(self.problem, "parameters", {}))
 
     @property
     def couplings(self) -> dict[str, tuple[float, str, float]]:
+        """{name: (value, observable, factor)}: U contains the term value * factor * observable."""
         return dict(getattr(self.problem, "couplings", {}))
 
     @property
     def phases(self) -> dict[str, tuple[str, float, float]]:
+        """{name: (observable, low, high)}: the phase is low <= observable < high."""
         return dict(getattr(self.problem, "phases", {}))
 
     @property
     def stop(self) -> Mapping[str, float] | None:
+        """How deep a ladder must go, as plain data (see `stopping.suggested`); None if the problem does not say."""
         return getattr(self.problem, "stop", None)
 
     @property
     def softness(self) -> float | None:
-        """The softness the problem recommends."""
+        """The softness the problem recommends; None if it does not."""
         return getattr(self.problem, "softness", None)
 
     @property
@@ -175,33 +233,35 @@ class ProblemView:
 
     @property
     def moves_on_sites(self) -> bool:
-        """Whether chains may leave the basis: the problem has one, and gives the gradient of its prior without it."""
-        return hasattr(self.problem, "basis") and hasattr(self.problem, "log_prior_and_grad")
+        """Whether chains can do without the basis: the problem has one, and gives the gradient of its prior on sites."""
+        return self.defines("basis") and self.defines("log_prior_and_grad")
 
     def without_basis(self) -> ProblemView:
+        """The same problem, sampled on its sites."""
         return replace(self, on_sites=True)
 
     def as_argument(self) -> ProblemView:
-        """In the form compiled programs take: real leaves in float32."""
+        """The view as compiled programs take it: real leaves in float32."""
         return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32) if _is_real(leaf) else leaf, self)
 
 
-def _flatten(view: ProblemView) -> tuple[tuple[Any, ...], tuple[Any, bool]]:
+# A problem that is no pytree is a leaf of itself: it becomes static.
+def _flatten(view: ProblemView) -> tuple[tuple[Problem, ...], tuple[Problem | None, bool]]:
     if jax.tree_util.all_leaves([view.problem]):
         return (), (view.problem, view.on_sites)
     return (view.problem,), (None, view.on_sites)
 
 
-def _unflatten(static: tuple[Any, bool], children: tuple[Any, ...]) -> ProblemView:
+def _unflatten(static: tuple[Problem | None, bool], children: tuple[Problem, ...]) -> ProblemView:
     problem, on_sites = static
-    return ProblemView(children[0] if children else problem, on_sites)
+    return ProblemView(children[0] if children else cast(Problem, problem), on_sites)
 
 
 jax.tree_util.register_pytree_node(ProblemView, _flatten, _unflatten)
 
 
 def view(problem: Any) -> ProblemView:
-    """The view of a problem, or the view itself."""
+    """The view of a problem; a view is returned as it is."""
     return problem if isinstance(problem, ProblemView) else ProblemView(problem)
 
 
@@ -210,44 +270,95 @@ def _is_real(leaf: Any) -> bool:
 
 
 def check(problem: Any) -> None:
-    """Refuse, in one sentence, a problem the engine cannot sample.  Nothing is computed yet, only shapes."""
+    """Refuse, in one sentence, a problem the engine cannot sample; only shapes are computed.
+
+    Parameters
+    ----------
+    problem
+        What a user passes to a sampler.
+
+    Raises
+    ------
+    TypeError
+        If one of the three functions of a `Problem` is missing.
+    ValueError
+        If a function fails, or returns something of a wrong shape or type.
+    """
     for name in ("sample_prior", "log_prior", "energy"):
         if not callable(getattr(problem, name, None)):
+            kind = type(problem).__name__
             raise TypeError(
-                f"a problem needs the functions sample_prior, log_prior and energy; this {_kind(problem)} has no {name}"
+                f"a problem needs the functions sample_prior, log_prior and energy; this {kind} has no {name}"
             )
-    draws = _shape_of_result(problem, "sample_prior", lambda: problem.sample_prior(jax.random.key(0), 7))
+    model = view(problem)
+    configuration = _check_prior(model)
+    _check_scalar(model, "energy", model.energy, configuration)
+    _check_scalar(model, "log_prior", model.log_prior, configuration)
+    if not model.defines("energy_and_grad"):
+        _result(model, "the gradient of energy", jax.grad(model.energy), configuration)
+    _check_observables(model, configuration)
+
+
+def _check_prior(problem: ProblemView) -> jax.ShapeDtypeStruct:
+    """Shape and type of one configuration."""
+    draws = _result(problem, "sample_prior", lambda: problem.sample_prior(jax.random.key(0), 7))
     if not hasattr(draws, "shape") or draws.shape[:1] != (7,) or len(draws.shape) < 2:
         raise ValueError(
             f"sample_prior(key, n) must return an array (n, ...) with one configuration in each row; "
-            f"for n=7 it returned {_describe(draws)}"
+            f"for n=7 it returned {_in_words(draws)}"
         )
     if not jnp.issubdtype(draws.dtype, jnp.floating):
-        raise ValueError(f"sample_prior must return floating-point configurations; it returned {_describe(draws)}")
-    one = jax.ShapeDtypeStruct(draws.shape[1:], draws.dtype)
-    for name in ("energy", "log_prior"):
-        value = _shape_of_result(problem, name, getattr(problem, name), one)
-        if getattr(value, "shape", None) != () or not jnp.issubdtype(value.dtype, jnp.floating):
-            raise ValueError(
-                f"{name}(x) must return one real number for a configuration of shape {one.shape}; "
-                f"it returned {_describe(value)}"
-            )
-    if not hasattr(problem, "energy_and_grad"):
-        _shape_of_result(problem, "the gradient of energy", jax.grad(problem.energy), one)
-    if hasattr(problem, "observe"):
-        seen = _shape_of_result(problem, "observe", problem.observe, one)
-        bad = [k for k, v in seen.items() if getattr(v, "shape", None) != ()] if isinstance(seen, Mapping) else None
-        if bad is None or bad:
-            raise ValueError(
-                f"observe(x) must return a dict of scalars; it returned {_describe(seen[bad[0]] if bad else seen)}"
-                + (f" for {bad[0]!r}" if bad else "")
-            )
-        if taken := RESERVED_NAMES & set(seen):
-            raise ValueError(f"an observable may not be called {sorted(taken)[0]!r}: the record uses that name itself")
+        raise ValueError(f"sample_prior must return floating-point configurations; it returned {_in_words(draws)}")
+    return jax.ShapeDtypeStruct(draws.shape[1:], draws.dtype)
+
+
+def _check_scalar(
+    problem: ProblemView, name: str, function: Callable[[Array], Array], configuration: jax.ShapeDtypeStruct
+) -> None:
+    value = _result(problem, name, function, configuration)
+    if getattr(value, "shape", None) != () or not jnp.issubdtype(value.dtype, jnp.floating):
+        raise ValueError(
+            f"{name}(x) must return one real number for a configuration of shape {configuration.shape}; "
+            f"it returned {_in_words(value)}"
+        )
+
+
+def _check_observables(problem: ProblemView, configuration: jax.ShapeDtypeStruct) -> None:
+    observed = _result(problem, "observe", problem.observe, configuration)
+    if not isinstance(observed, Mapping):
+        raise ValueError(f"observe(x) must return a dict of scalars; it returned {_in_words(observed)}")
+    for name, value in observed.items():
+        if getattr(value, "shape", None) != ():
+            raise ValueError(f"observe(x) must return a dict of scalars; it returned {_in_words(value)} for {name!r}")
+    if taken := RESERVED_NAMES & set(observed):
+        raise ValueError(f"an observable may not be called {sorted(taken)[0]!r}: the record uses that name itself")
+
+
+def _result(problem: ProblemView, name: str, function: Callable[..., Any], *args: Any) -> Any:
+    """Shapes and types of what a function of the problem returns."""
+    try:
+        return jax.eval_shape(function, *args)
+    except Exception as error:
+        kind = type(problem.problem).__name__
+        raise ValueError(f"{name} of this {kind} fails when it is called: {one_line(error)}") from error
+
+
+def _in_words(value: Any) -> str:
+    if hasattr(value, "shape"):
+        return f"an array of shape {value.shape} and type {value.dtype}"
+    return f"a {type(value).__name__}"
 
 
 def check_energies(energy: np.ndarray, undefined: np.ndarray) -> None:
-    """Refuse energies of prior draws from which no ladder can start."""
+    """Refuse energies of prior draws from which no ladder can start.
+
+    Parameters
+    ----------
+    energy
+        (replica, draw), infinite where it is not defined.
+    undefined
+        Where it was NaN.
+    """
     if undefined.all():
         raise ValueError(f"the energy is NaN on all {undefined.size} prior draws; it must be a number on most of them")
     finite = np.isfinite(energy)
@@ -264,21 +375,3 @@ def check_energies(energy: np.ndarray, undefined: np.ndarray) -> None:
         raise ValueError(
             f"the energy is {energy[finite][0]:g} on every prior draw; it must depend on the configuration"
         )
-
-
-def _shape_of_result(problem: Any, name: str, function: Any, *args: Any) -> Any:
-    try:
-        return jax.eval_shape(function, *args)
-    except Exception as error:
-        cause = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ValueError(f"{name} of this {_kind(problem)} fails when it is called: {cause}") from error
-
-
-def _kind(problem: Any) -> str:
-    return type(problem).__name__
-
-
-def _describe(value: Any) -> str:
-    if hasattr(value, "shape"):
-        return f"an array of shape {value.shape} and type {value.dtype}"
-    return f"a {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""When a ladder may end: small rules, combined by `|` (whichever fires first) and `&` (all of them).
+"""Stop rules: when a ladder may end, combined by `|` (whichever fires first) and `&` (all of them).
 
 quench(problem, stop=RemainingEvidence(-3) | LevelLimit(5000))
 """
@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammainc, gammaln, logsumexp
+from scipy.special import gammaln, logsumexp
 
 from quenchphys.outcome import Outcome
+from quenchphys.smc.tails import log_lower_tail
 
 
 class Standing(NamedTuple):
@@ -30,25 +31,38 @@ class Standing(NamedTuple):
 
 
 class StopRule:
-    """`remaining` says how far the end is, in units of its own: the ladder may end once it is not above zero.
+    """Base of all rules: a ladder may end once `remaining` is not above zero, with the `outcome` of the rule.
 
-    `outcome` is what that end is called.
+    `a | b` fires when either rule does, `a & b` when both do.
     """
 
     outcome: Outcome
 
     def remaining(self, standing: Standing) -> float:
+        """How far the end is, in units of the rule's own.
+
+        Parameters
+        ----------
+        standing
+            Where a replica stands after a level.
+
+        Returns
+        -------
+        float
+            Not above zero once the ladder may end.
+        """
         raise NotImplementedError
 
-    def problem(self) -> str | None:
-        """Why the rule could never fire, or None."""
+    def fault(self) -> str | None:
+        """Why the rule could never fire, in words; None if it can."""
         raise NotImplementedError
 
     def betas(self) -> frozenset[float]:
-        """Inverse temperatures at which the rule asks for the evidence."""
+        """Inverse temperatures at which the rule needs the evidence."""
         return frozenset()
 
     def fires(self, standing: Standing) -> bool:
+        """Whether the ladder may end here."""
         return self.remaining(standing) <= 0
 
     def __or__(self, other: StopRule) -> StopRule:
@@ -60,7 +74,18 @@ class StopRule:
 
 @dataclass(frozen=True)
 class RemainingEvidence(StopRule):
-    """Stop when G(E) exp(-U_min), a bound on what lies below, is exp(dlogz) of what was gathered above."""
+    """Stop when G(E) exp(-U_min), a bound on what lies below, is exp(dlogz) of what was gathered above.
+
+    Parameters
+    ----------
+    dlogz
+        Log of the share of Z(1) that may be missing.  It must be very negative where a phase of small volume and low energy
+        is still to come.
+
+    Examples
+    --------
+    >>> qp.quench(model, stop=qp.RemainingEvidence(-5))
+    """
 
     dlogz: float = -3.0
     outcome = Outcome.CONVERGED
@@ -71,7 +96,7 @@ class RemainingEvidence(StopRule):
     def betas(self) -> frozenset[float]:
         return frozenset({1.0})
 
-    def problem(self) -> str | None:
+    def fault(self) -> str | None:
         return None if math.isfinite(self.dlogz) else f"dlogz must be a finite number, {self.dlogz} was given"
 
 
@@ -85,6 +110,17 @@ class EvidenceBelow(StopRule):
 
     (s = E - U, P the regularised lower incomplete gamma function).  It is an estimate from the population, not a bound: a
     phase that lies below the population is not in it.
+
+    Parameters
+    ----------
+    share
+        Largest Z_below / Z_above at which the ladder may end, between 0 and 1.
+    beta
+        Inverse temperature, positive; the coldest one that will be asked for.
+
+    Examples
+    --------
+    >>> qp.quench(model, stop=qp.EvidenceBelow(1e-4, beta=1.2))
     """
 
     share: float = 1e-3
@@ -94,7 +130,7 @@ class EvidenceBelow(StopRule):
     def remaining(self, standing: Standing) -> float:
         nu, slack = standing.softness, standing.parameter - standing.energy
         with np.errstate(divide="ignore"):
-            log_part = np.log(gammainc(nu + 1, self.beta * slack)) - nu * np.log(slack) - self.beta * standing.energy
+            log_part = log_lower_tail(nu, self.beta * slack) - nu * np.log(slack) - self.beta * standing.energy
         below = standing.log_volume + logsumexp(standing.log_weight + log_part)
         above = standing.log_integral[self.beta] + (nu + 1) * math.log(self.beta) - gammaln(nu + 1)
         return float(below - above - math.log(self.share))
@@ -102,7 +138,7 @@ class EvidenceBelow(StopRule):
     def betas(self) -> frozenset[float]:
         return frozenset({self.beta})
 
-    def problem(self) -> str | None:
+    def fault(self) -> str | None:
         if not 0 < self.share < 1:
             return f"the share must lie between 0 and 1, {self.share} was given"
         return None if 0 < self.beta < math.inf else f"beta must be positive and finite, {self.beta} was given"
@@ -110,7 +146,17 @@ class EvidenceBelow(StopRule):
 
 @dataclass(frozen=True)
 class ReachedEnergy(StopRule):
-    """Stop at the first level at or below an energy."""
+    """Stop at the first level at or below an energy.
+
+    Parameters
+    ----------
+    energy
+        The energy E to reach.
+
+    Examples
+    --------
+    >>> qp.quench(model, stop=qp.ReachedEnergy(-120.0))
+    """
 
     energy: float
     outcome = Outcome.REACHED_ENERGY
@@ -118,13 +164,23 @@ class ReachedEnergy(StopRule):
     def remaining(self, standing: Standing) -> float:
         return standing.parameter - self.energy
 
-    def problem(self) -> str | None:
+    def fault(self) -> str | None:
         return None if math.isfinite(self.energy) else f"the energy must be a finite number, {self.energy} was given"
 
 
 @dataclass(frozen=True)
 class ReachedBeta(StopRule):
-    """The natural end of a tempered ladder."""
+    """Stop at an inverse temperature: the natural end of a tempered ladder, which `temper` sets itself.
+
+    Parameters
+    ----------
+    beta
+        The last inverse temperature.
+
+    Examples
+    --------
+    >>> ReachedBeta(1.0) | WallTime(600)
+    """
 
     beta: float
     outcome = Outcome.REACHED_BETA
@@ -132,13 +188,23 @@ class ReachedBeta(StopRule):
     def remaining(self, standing: Standing) -> float:
         return self.beta - standing.parameter
 
-    def problem(self) -> str | None:
+    def fault(self) -> str | None:
         return None if math.isfinite(self.beta) else f"beta must be finite, {self.beta} was given"
 
 
 @dataclass(frozen=True)
 class LevelLimit(StopRule):
-    """Stop after a number of levels."""
+    """Stop after a number of levels.
+
+    Parameters
+    ----------
+    levels
+        At least 1.
+
+    Examples
+    --------
+    >>> qp.quench(model, stop=qp.RemainingEvidence(-3) | qp.LevelLimit(5000))
+    """
 
     levels: int
     outcome = Outcome.LEVEL_LIMIT
@@ -146,14 +212,24 @@ class LevelLimit(StopRule):
     def remaining(self, standing: Standing) -> float:
         return self.levels - standing.level - 1
 
-    def problem(self) -> str | None:
+    def fault(self) -> str | None:
         possible = math.isfinite(self.levels) and self.levels >= 1
         return None if possible else f"the number of levels must be at least 1 and finite, {self.levels} was given"
 
 
 @dataclass(frozen=True)
 class WallTime(StopRule):
-    """Stop after a number of seconds, counted from the call."""
+    """Stop after a number of seconds, counted from the call; time before a resumed checkpoint counts as well.
+
+    Parameters
+    ----------
+    seconds
+        Positive.
+
+    Examples
+    --------
+    >>> qp.quench(model, stop=qp.RemainingEvidence(-3) | qp.WallTime(3600))
+    """
 
     seconds: float
     outcome = Outcome.TIME_LIMIT
@@ -161,67 +237,96 @@ class WallTime(StopRule):
     def remaining(self, standing: Standing) -> float:
         return self.seconds - standing.elapsed
 
-    def problem(self) -> str | None:
+    def fault(self) -> str | None:
         possible = math.isfinite(self.seconds) and self.seconds > 0
         return None if possible else f"the time must be positive and finite, {self.seconds} was given"
 
 
 @dataclass(frozen=True)
-class Several(StopRule):
-    """Rules put together."""
+class CombinedRule(StopRule):
+    """Base of rules made of rules."""
 
     rules: tuple[StopRule, ...]
 
     def betas(self) -> frozenset[float]:
         return frozenset().union(*(rule.betas() for rule in self.rules))
 
-    def problem(self) -> str | None:
+    def fault(self) -> str | None:
         # One impossible rule is a mistake even beside one that can fire.
-        return next((said for rule in self.rules if (said := rule.problem())), None)
+        return next((fault for rule in self.rules if (fault := rule.fault())), None)
 
 
 @dataclass(frozen=True)
-class AnyOf(Several):
-    """Stop when the first of several rules fires."""
+class AnyOf(CombinedRule):
+    """Stop when the first of several rules fires: `a | b`."""
 
     def remaining(self, standing: Standing) -> float:
-        """What the first rule, the one meant to end the ladder, says; zero once any fires."""
+        """What remains by the first rule, the one meant to end the ladder; zero once any rule fires."""
         return 0.0 if any(rule.fires(standing) for rule in self.rules) else self.rules[0].remaining(standing)
 
 
 @dataclass(frozen=True)
-class AllOf(Several):
-    """Stop when all of several rules fire at the same level."""
+class AllOf(CombinedRule):
+    """Stop when all of several rules fire at the same level: `a & b`."""
 
     def remaining(self, standing: Standing) -> float:
-        """What the first rule that does not fire says."""
+        """What remains by the first rule that does not fire."""
         return next((rest for rule in self.rules if not (rest := rule.remaining(standing)) <= 0), 0.0)
 
 
 def fired(rule: StopRule, standing: Standing) -> Outcome | None:
-    """The outcome of the rule that ends the ladder here, the most trustworthy where several fire, or None."""
+    """How the ladder ends here.
+
+    Parameters
+    ----------
+    rule
+        Any rule, also a combined one.
+    standing
+        Where a replica stands after a level.
+
+    Returns
+    -------
+    Outcome or None
+        The outcome of the rule that fires, a trusted one where several fire; None if the ladder goes on.
+    """
     if not rule.fires(standing):
         return None
-    if isinstance(rule, Several):
-        outcomes = [said for part in rule.rules if (said := fired(part, standing)) is not None]
-        return next((said for said in outcomes if said.trusted), outcomes[0])
+    if isinstance(rule, CombinedRule):
+        outcomes = [outcome for part in rule.rules if (outcome := fired(part, standing)) is not None]
+        return next((outcome for outcome in outcomes if outcome.trusted), outcomes[0])
     return rule.outcome
 
 
 def without_energy(rule: StopRule) -> StopRule:
-    """Refuse rules that ask for an energy level, which a tempered ladder does not have."""
-    for part in rule.rules if isinstance(rule, Several) else (rule,):
+    """The rule itself, refused if it needs energy levels, which a tempered ladder does not have."""
+    for part in rule.rules if isinstance(rule, CombinedRule) else (rule,):
         if isinstance(part, RemainingEvidence | EvidenceBelow | ReachedEnergy):
             raise ValueError(
-                f"a tempered ladder has no energy levels: it may stop at LevelLimit or WallTime, not {part!r}"
+                f"a tempered ladder has no energy levels, so it can stop at LevelLimit or WallTime, but not at {part!r}"
             )
-        if isinstance(part, Several):
+        if isinstance(part, CombinedRule):
             without_energy(part)
     return rule
 
 
 def suggested(stop: Mapping[str, float] | None) -> StopRule:
-    """The rule a problem suggests as plain data: {"energy": E}, {"below": share} or {"dlogz": d}; else dlogz = -3."""
+    """The stop rule that a problem suggests as plain data.
+
+    Parameters
+    ----------
+    stop
+        {"energy": E}, {"below": share of Z} or {"dlogz": d}; None if the problem suggests nothing.
+
+    Returns
+    -------
+    StopRule
+        `ReachedEnergy`, `EvidenceBelow` or `RemainingEvidence`; for None RemainingEvidence(-3).
+
+    Examples
+    --------
+    >>> suggested({"below": 1e-3})
+    EvidenceBelow(share=0.001, beta=1.0)
+    """
     if stop is None:
         return RemainingEvidence()
     match dict(stop):

@@ -31,7 +31,7 @@ Array = jax.Array
 
 
 class _Target:
-    """What the three share: the standard normal prior."""
+    """What the three targets share: the standard normal prior."""
 
     dim: int
     name: ClassVar[str]
@@ -59,6 +59,7 @@ class _Radial(_Target):
     """Targets whose energy depends on s = |x|^2 alone, which is chi^2_D under the prior."""
 
     def radial_energy(self, s: Any, xp: Any = jnp) -> Any:
+        """U as a function of s, by the array module `xp`."""
         raise NotImplementedError
 
     def energy(self, x: Array) -> Array:
@@ -117,6 +118,7 @@ class Gaussian(_Radial):
 
     @property
     def log_z(self) -> float:
+        """log Z(1), exact."""
         return self.log_z_at(1.0)
 
     def log_z_at(self, beta: float) -> float:
@@ -164,6 +166,7 @@ class SpikeSlab(_Radial):
 
     @property
     def log_z(self) -> float:
+        """log Z(1), exact."""
         return self.dim * _log_tau(self.slab) - math.log(1 - self.spike_share)
 
     def moments(self) -> dict[str, float]:
@@ -203,9 +206,11 @@ class Bimodal(_Target):
 
     @property
     def log_z(self) -> float:
+        """log Z(1), exact."""
         return float(self._log_z(np.array(1.0 + 0j)).real)
 
     def log_z_at(self, beta: float) -> float:
+        """log Z(beta), exact."""
         return float(self._log_z(np.array(beta + 0j)).real)
 
     def moments(self) -> dict[str, float]:
@@ -259,7 +264,7 @@ def _log_tau(sigma: float) -> float:
 
 
 def _log_integral(log_f: Any, low: float, high: float) -> float:
-    """log of the integral of exp(log_f) over [low, high]: a coarse grid finds where it counts, a fine one adds it up."""
+    """log of the integral of exp(log_f) over [low, high]: a coarse grid finds where it matters, a fine one integrates."""
     for points in (20_001, 8001):
         grid = np.linspace(low, high, points)
         values = log_f(grid)
@@ -283,15 +288,65 @@ def _dimension(dim: Any) -> int:
 
 
 def gaussian(dim: int) -> Gaussian:
-    """A Gaussian of width 0.5 under a standard normal prior."""
+    """A Gaussian likelihood of width 0.5 under a standard normal prior.
+
+    Parameters
+    ----------
+    dim
+        Dimension D, at least 1.
+
+    Returns
+    -------
+    Gaussian
+        A problem with the exact answers `log_z`, `log_z_at(beta)`, `log_volume(energy, softness)` and `moments()`.
+
+    Examples
+    --------
+    >>> target = qp.targets.gaussian(10)
+    >>> round(target.log_z, 3)  # -5 log 5
+    -8.047
+    """
     return Gaussian(_dimension(dim))
 
 
 def spike_slab(dim: int) -> SpikeSlab:
-    """A spike of width 0.1 with 90% of the evidence in a slab of width 1."""
+    """A spike of width 0.1, with 90% of the evidence, in a slab of width 1: a first-order transition.
+
+    Parameters
+    ----------
+    dim
+        Dimension D, at least 1; the barrier grows with it.
+
+    Returns
+    -------
+    SpikeSlab
+        A problem with the exact answers `log_z`, `log_z_at(beta)`, `log_volume(energy, softness)` and `moments()`.
+
+    Examples
+    --------
+    >>> target = qp.targets.spike_slab(10)
+    >>> ladder = qp.quench(target, particles=200)
+    >>> exact = target.log_z
+    """
     return SpikeSlab(_dimension(dim))
 
 
 def bimodal(dim: int) -> Bimodal:
-    """Two modes of equal weight, widths from 0.01 to 1."""
+    """Two modes of equal weight at +-1 in every coordinate, with widths from 0.01 to 1.
+
+    Parameters
+    ----------
+    dim
+        Dimension D, at least 1.
+
+    Returns
+    -------
+    Bimodal
+        A problem with the exact answers `log_z`, `log_z_at(beta)`, `log_volume(energy, softness)` and `moments()`.
+
+    Examples
+    --------
+    >>> qp.targets.bimodal(8).moments()
+    {'mode': 0.5}
+    """
     return Bimodal(_dimension(dim))

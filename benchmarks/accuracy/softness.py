@@ -17,7 +17,7 @@ def main() -> None:
         ladder = qp.quench(lattices.phi6(L=8, mu2=2.2948), particles=400, replicas=4, softness=nu)
         found, point = curvature(ladder), observables.equal_weight(ladder)
         print(
-            f"{nu:5g} {found.ratio.max():11.2f} {found.memory.max():13.2f} {softest(ladder):9.1f}   "
+            f"{nu:5g} {found.ratio.max():11.2f} {found.correlation.max():13.2f} {softest(ladder):9.1f}   "
             f"{point.mu2.item():.4f} +- {point.mu2_err.item():.4f}",
             flush=True,
         )

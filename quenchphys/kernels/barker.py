@@ -1,4 +1,4 @@
-"""The Barker proposal: a random walk whose every coordinate is tilted towards the score, robust to steep gradients.
+"""The Barker proposal: a random walk in which every coordinate is tilted along the score, robust to steep gradients.
 
     z = eps sigma eta;  b_j = +1 with probability 1/(1 + exp(-z_j score_j(y))), else -1;  y' = y + b z
 
@@ -23,7 +23,21 @@ Array = jax.Array
 
 @dataclass(frozen=True)
 class Barker(OneGradientSteps):
-    """`steps` per level; by default as many as `MALA`."""
+    """The Barker proposal, for densities with steep gradients.
+
+    Parameters
+    ----------
+    steps
+        Steps at each level, each with one gradient.  Default: as many as `MALA`.
+    step_size
+        A fixed step size, in units of the prior's scale of each coordinate; nothing is tuned then.  Default: tuned.
+    target_acceptance
+        The acceptance rate that tuning aims at, between 0 and 1.
+
+    Examples
+    --------
+    >>> qp.quench(model, softness=2, kernel=qp.Barker())
+    """
 
     target_acceptance: float = 0.4
 

@@ -1,4 +1,4 @@
-"""What every kernel offers, and the Metropolis step they share."""
+"""The `Kernel` protocol, and what kernels share: the Metropolis step and random trajectory lengths."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = jax.Array
 
 
 class Move(NamedTuple):
-    """What a transition tells about itself, one number for each particle."""
+    """What a transition reports, one number for each particle."""
 
     acceptance: Array
     """Acceptance probability."""
@@ -25,21 +25,28 @@ class Move(NamedTuple):
 
 
 class Kernel(Protocol):
-    """Settings of a kernel.
+    """A kernel: a frozen dataclass of its settings, with one transition that leaves the density of a level invariant.
 
     With `step_size=None` the ladder tunes step and scale from its own particles, at the cost of a bias of order
     1/particles in the volumes.  With a step size given, in units of the prior's scale of each coordinate, nothing is
     tuned: a kernel that knows nothing of the particles it moves makes a prescribed ladder's volumes exactly unbiased.
+
+    A kernel that also has `adaptive = True` leaves the number of transitions to the ladder, which begins with `transitions`
+    and then follows the measured correlations (see `quenchphys.tuning.mutation_count`).
     """
 
     @property
-    def step_size(self) -> float | None: ...
+    def step_size(self) -> float | None:
+        """The step size, or None to have it tuned."""
+        ...
 
     @property
-    def target_acceptance(self) -> float: ...
+    def target_acceptance(self) -> float:
+        """The acceptance rate that tuning aims at, between 0 and 1."""
+        ...
 
     def transitions(self, dimension: int) -> int:
-        """Transitions in one level."""
+        """Transitions at one level, for configurations of D = `dimension` numbers."""
         ...
 
     def gradients(self) -> float:
@@ -53,17 +60,34 @@ class Kernel(Protocol):
     def transition(
         self, stream: Stream, shared: Array, point: Point, density: Density, step_size: Array, scale: Array
     ) -> tuple[Point, Move]:
-        """One move of every particle of a population (particle, D), given a step size and the scale (D,) of coordinates.
+        """Move every particle of a population (particle, D) once.
 
-        `stream` has each particle's own random numbers; `shared` is the same for all replicas, for choices that fix how
-        long they run.
+        Parameters
+        ----------
+        stream
+            Random numbers of each particle's own.
+        shared
+            A random key that is the same for all replicas, for choices that fix how long they run.
+        point
+            The particles, with energies and gradients.
+        density
+            The density of the level, which the transition must leave invariant.
+        step_size
+            A scalar.
+        scale
+            (D,), the scale of each coordinate.
+
+        Returns
+        -------
+        tuple of Point and Move
+            The particles after the move, and its acceptance.
         """
         ...
 
 
 @dataclass(frozen=True)
 class OneGradientSteps:
-    """Settings of kernels that make many short steps, each with one gradient: random walks that follow the score."""
+    """Settings of kernels that make many short steps of one gradient each: random walks with a drift along the score."""
 
     steps: int | None = None
     step_size: float | None = None

@@ -32,9 +32,23 @@ Array = jax.Array
 
 @dataclass(frozen=True)
 class HMC:
-    """`trajectories` per level, each of `leapfrogs` steps on average (uniform between half and 3/2 of it).
+    """Hamiltonian Monte Carlo, the kernel for soft levels and temperatures.
 
-    Without a number of trajectories the ladder begins with six and follows the measured correlations (see `pacing`).
+    Parameters
+    ----------
+    trajectories
+        Trajectories at each level.  Default: the ladder begins with six and follows the measured correlations (see
+        `quenchphys.tuning.mutation_count`).
+    leapfrogs
+        Mean number of steps of a trajectory; the number is uniform between half and 3/2 of it.
+    step_size
+        A fixed step size, in units of the prior's scale of each coordinate; nothing is tuned then.  Default: tuned.
+    target_acceptance
+        The acceptance rate that tuning aims at, between 0 and 1.
+
+    Examples
+    --------
+    >>> qp.quench(model, kernel=qp.HMC(trajectories=4, leapfrogs=12))
     """
 
     trajectories: int | None = None
@@ -47,6 +61,7 @@ class HMC:
 
     @property
     def adaptive(self) -> bool:
+        """Whether the ladder chooses the number of trajectories."""
         return self.trajectories is None
 
     def gradients(self) -> float:

@@ -21,7 +21,21 @@ Array = jax.Array
 
 @dataclass(frozen=True)
 class MALA(OneGradientSteps):
-    """`steps` per level; by default max(16, sqrt(D) rounded up to a power of two)."""
+    """The Metropolis-adjusted Langevin algorithm, the kernel for hard levels (nu up to 4).
+
+    Parameters
+    ----------
+    steps
+        Steps at each level, each with one gradient.  Default: max(16, sqrt(D) rounded up to a power of two).
+    step_size
+        A fixed step size, in units of the prior's scale of each coordinate; nothing is tuned then.  Default: tuned.
+    target_acceptance
+        The acceptance rate that tuning aims at, between 0 and 1.
+
+    Examples
+    --------
+    >>> qp.quench(model, softness=2, kernel=qp.MALA(steps=32))
+    """
 
     target_acceptance: float = 0.574
 

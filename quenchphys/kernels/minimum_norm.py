@@ -26,7 +26,23 @@ OUTER = 0.1931833275037836  # lambda
 
 @dataclass(frozen=True)
 class MinimumNorm:
-    """Trajectories of `steps` steps on average (uniform between half and 3/2 of it)."""
+    """Hamiltonian Monte Carlo with the minimum-norm integrator, for long trajectories.
+
+    Parameters
+    ----------
+    steps
+        Mean number of steps of a trajectory, of two gradients each; the number is uniform between half and 3/2 of it.
+    trajectories
+        Trajectories at each level.
+    step_size
+        A fixed step size, in units of the prior's scale of each coordinate; nothing is tuned then.  Default: tuned.
+    target_acceptance
+        The acceptance rate that tuning aims at, between 0 and 1.
+
+    Examples
+    --------
+    >>> qp.quench(model, softness=64, kernel=qp.MinimumNorm(steps=8))
+    """
 
     steps: int = 4
     trajectories: int = 6
@@ -53,18 +69,18 @@ class MinimumNorm:
         def kicked(momentum, point, share):
             return momentum + share * kick * density.score(point)
 
-        def to_the_middle(position, momentum):
+        def drift_kick_drift(position, momentum):
             position = position + half * momentum
             momentum = kicked(momentum, density.evaluate(position), 1 - 2 * OUTER)
             return position + half * momentum, momentum
 
         def step(_, carry):
             # The outer kicks of neighbouring steps are one.
-            position, momentum = to_the_middle(*carry)
+            position, momentum = drift_kick_drift(*carry)
             return position, kicked(momentum, density.evaluate(position), 2 * OUTER)
 
         carry = (point.position, kicked(start, point, OUTER))
-        position, momentum = to_the_middle(*jax.lax.fori_loop(1, length, step, carry))
+        position, momentum = drift_kick_drift(*jax.lax.fori_loop(1, length, step, carry))
         proposal = density.evaluate(position)
         momentum = kicked(momentum, proposal, OUTER)
         kinetic = 0.5 * over_coordinates((start - momentum) * (start + momentum))

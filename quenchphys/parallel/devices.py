@@ -73,9 +73,13 @@ def _available(devices: int | Sequence[Any] | None) -> list[Any]:
         return present
     if isinstance(devices, int | np.integer) and not isinstance(devices, bool):
         if not 1 <= devices <= len(present):
-            raise ValueError(f"devices must be a number from 1 to {len(present)}, all that JAX has; {devices} was given")
+            raise ValueError(
+                f"devices must be a number from 1 to {len(present)}, all that JAX has; {devices} was given"
+            )
         return present[:devices]
     chosen = list(devices) if isinstance(devices, Sequence) and not isinstance(devices, str) else []
     if not chosen or any(device not in present for device in chosen) or len(set(chosen)) < len(chosen):
-        raise ValueError(f"devices must be a number or a list of different devices out of {present}; {devices!r} was given")
+        raise ValueError(
+            f"devices must be a number or a list of different devices out of {present}; {devices!r} was given"
+        )
     return chosen

@@ -53,7 +53,6 @@ def join(coordinator: str | None = None, processes: int | None = None, process: 
     Examples
     --------
     The same script on two machines, each with its own `number`:
-
     >>> import quenchphys as qp
     >>> qp.join("node1:1234", processes=2, process=number)
     >>> ladder = qp.quench(model)
@@ -66,7 +65,9 @@ def join(coordinator: str | None = None, processes: int | None = None, process: 
             f"to join other processes give coordinator, processes and process, or none of them; {missing} not given"
         )
     if processes is not None and process is not None and not 0 <= process < processes:
-        raise ValueError(f"process must be a number from 0 to {processes - 1}, one below processes; {process} was given")
+        raise ValueError(
+            f"process must be a number from 0 to {processes - 1}, one below processes; {process} was given"
+        )
     if coordinator is not None and not coordinator.rpartition(":")[2].isdigit():
         raise ValueError(f"coordinator must be host:port, as in node1:1234; {coordinator!r} was given")
     try:

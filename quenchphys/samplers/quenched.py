@@ -1,4 +1,4 @@
-"""`quench`: descend the soft energy levels of a problem and return the ladder."""
+"""Quenched Ensemble Sampling: `quench` descends the soft energy levels of a problem and returns the ladder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from quenchphys.console.progress import Meter, meter
 from quenchphys.kernels import HMC, MALA, Kernel
 from quenchphys.ladder import Ladder
-from quenchphys.problem import check, view
+from quenchphys.problem import ProblemView, check, view
 from quenchphys.samplers.softness import SMALLEST, choose
 from quenchphys.settings import (
     LARGEST_FOR_MALA,
@@ -28,9 +28,9 @@ from quenchphys.smc.loop import run
 from quenchphys.stopping import StopRule, suggested
 from quenchphys.storage.checkpoint import Checkpoint
 
-# Of the ladders that only tell how soft the levels may be.
-PILOT_SIZE = 64_000  # particles times dimension, as long as that is no fewer than
-PILOT_PARTICLES = 32
+# Pilot ladders, which only tell how soft the levels may be.
+PILOT_SIZE = 64_000  # particles times dimension
+PILOT_PARTICLES = 32  # at least
 PILOT_REPLICAS, PILOT_ESS, PILOT_STEPS = 2, 0.5, 16
 
 
@@ -60,52 +60,60 @@ def quench(
     problem
         A model with `sample_prior`, `log_prior` and `energy`: see `quenchphys.problem.Problem`.
     particles, replicas
-        Size of the population, and how many independent populations run side by side; error bars come from both.
+        Size of a population, and number of independent populations that run side by side; error bars come from both.
     seed
         A whole number; the same seed gives the same ladder.
     softness
         nu > -1.  Small is close to the hard wall of nested sampling and safe at any transition, large is cheap and close
-        to tempering.  "auto": as large as small pilot ladders show to be safe (see `softening`).  Default: what the
-        problem recommends, else 2.
+        to tempering.  "auto": as large as small pilot ladders show to be safe (see `quenchphys.samplers.softness`).
+        Default: what the problem recommends, else 2.
     target_ess
-        How far a level lies below the one before: the share of effective size the step keeps.
+        Share of the effective sample size that the step to the next level keeps: it decides how far levels are apart.
     resample_ess
         Resample when the effective number of lineages falls below this share of the particles.
     kernel
-        `MALA()`, `HMC()` or `Barker()`.  Default: MALA up to nu = 4, HMC above.
+        `MALA()`, `HMC()`, `Barker()` or `MinimumNorm()`.  Default: MALA up to nu = 4, HMC above.
     stop
         When to end: a rule of `quenchphys.stopping`.  Default: what the problem recommends, else RemainingEvidence(-3).
     levels
-        A prescribed, decreasing ladder of energies instead of an adaptive one; then `stop` may end it earlier.
+        A prescribed, decreasing ladder of energies instead of an adaptive one; `stop` may end it earlier.
     draws_per_particle
-        Exact prior draws, kept with the ladder, per particle.
+        Exact prior draws per particle, kept with the ladder.
     configurations
-        At most how many configurations of each replica are kept.
+        Most configurations of each replica that are kept.
     max_levels
         A ladder that is not finished by then ends with the outcome "level limit".
     progress
-        Show a line on standard error; by default if that is a terminal.
+        Show a line on standard error.  Default: if that is a terminal.
     checkpoint
-        A folder, or `Checkpoint(folder, minutes=, levels=)`: the state of the run is kept there, and the same call goes on
-        from it, to the same numbers as a run that was never interrupted.  Ctrl-C and SIGTERM then keep the state and raise
-        `Interrupted`.
+        A folder, or `Checkpoint(folder, minutes=, levels=)`: the state of the run is saved there, and the same call resumes
+        from it, with the same results as a run that was never interrupted.  Ctrl-C and SIGTERM then save the state and
+        raise `Interrupted`.
     devices
-        How many of JAX's devices to use, or which.  Default: as many as can share replicas and particles evenly.
+        How many of JAX's devices to use, or a list of them.  Default: as many as can share replicas and particles evenly.
 
     Returns
     -------
     Ladder
-        With the `outcome` that says how it ended; `print(ladder.report())` tells why it can or cannot be trusted.
+        Its `outcome` says how it ended; `print(ladder.report())` says whether it can be trusted, and why.
+
+    Examples
+    --------
+    >>> import lattices, observables, quenchphys as qp
+    >>> ladder = qp.quench(lattices.phi6(L=8, mu2=2.2957), particles=400, seed=1)
+    >>> print(ladder.report())
+    >>> observables.partition_function(ladder, beta=[0.5, 1.0])
     """
-    rule = check_stop(stop if stop is not None else suggested(view(problem).stop))
+    model = view(problem)
+    rule = check_stop(stop if stop is not None else suggested(model.stop))
     schedule = None if levels is None else check_schedule("levels", levels, increasing=False)
     spent = 0.0
     if isinstance(softness, str) and softness == "auto":
         Settings(particles=particles, seed=seed, kernel=kernel if kernel is not None else MALA())
         with jax.enable_x64(False):
             check(problem)
-        softness, spent = read_softness(problem, particles, seed, kernel, rule, devices)
-    softness = check_softness(recommended_softness(problem) if softness is None else softness)
+        softness, spent = read_softness(model, particles, seed, kernel, rule, devices)
+    softness = check_softness(recommended_softness(model) if softness is None else softness)
     settings = Settings(
         particles=particles,
         replicas=replicas,
@@ -124,18 +132,18 @@ def quench(
 
 
 def read_softness(
-    problem: Any,
+    problem: ProblemView,
     particles: int,
     seed: int,
     kernel: Kernel | None,
     rule: StopRule,
     devices: int | Sequence[Any] | None = None,
 ) -> tuple[float, float]:
-    """The softness that pilot ladders of few particles and large steps allow, from the recommended one on.
+    """The softness that pilot ladders of few particles and large steps allow, and the number of gradients they took.
 
-    Also the gradients they took.
+    The first pilot has the softness that the problem recommends.
     """
-    dimension = math.prod(view(problem).shape)
+    dimension = math.prod(problem.shape)
     few = min(particles, max(PILOT_PARTICLES, PILOT_SIZE // dimension))
     spent = 0.0
 
@@ -161,7 +169,6 @@ def read_softness(
     return choose(pilot, recommended_softness(problem)), spent
 
 
-def recommended_softness(problem: Any) -> float:
-    """What the problem recommends, else the smallest in use."""
-    own = view(problem).softness
-    return SMALLEST if own is None else own
+def recommended_softness(problem: ProblemView) -> float:
+    """The softness the problem recommends, else the smallest in use."""
+    return SMALLEST if problem.softness is None else problem.softness

@@ -1,13 +1,13 @@
-"""How soft may the levels be?  As soft as the curvature of the entropy allows, and that is read from a ladder.
+"""The choice of the softness nu: as large as the curvature of the entropy allows, which is read from a ladder.
 
 Within a level the slack s = E - U has the density exp(S(E - s)) s^nu.  For a straight S it is a gamma distribution, whose
 (nu+1) Var(s)/<s>^2 is 1; a curved S makes it I = 1/(1 - r), with
 
     r = S''(U) nu/beta^2,     beta = (nu+1)/<s>.
 
-At r = 1 the level has two peaks.  As long as it is small r is proportional to nu, so a ladder run at one nu tells the
-largest nu that keeps r below a limit at every level; one with a large r only tells that it is too soft.  At a kink of S a
-level has two peaks whatever nu is; r is then close to 1 at any softness, and the answer is the smallest one, 2.
+At r = 1 the level has two peaks.  A small r is proportional to nu, so a ladder run at one nu gives the largest nu that keeps
+r below a limit at every level; a ladder with a large r only shows that it is too soft.  At a kink of S a level has two peaks
+for any nu; r is then close to 1 at any softness, and the answer is the smallest one, 2.
 """
 
 from __future__ import annotations
@@ -23,39 +23,40 @@ from quenchphys.ladder import Ladder
 from quenchphys.storage.streaming import blocks, release
 
 SMALLEST = 2.0
-# Largest r that is chosen, and largest that is trusted.  phi^6 at L = 8 has r = 0.36 at nu = 8, 0.62 at 30, the last that
-# gives the right answer, and no more than that beyond: two peaks that a level holds together are not far apart.
+# Largest r that is chosen, and largest that is trusted.  phi^6 at L = 8 has r = 0.36 at nu = 8 and 0.62 at 30, the largest
+# nu that gives the right answer; beyond it r does not grow, because the two peaks within a level are not far apart.
 SAFE, SUSPICIOUS = 0.35, 0.5
-# Two peaks that a particle does not cross keep its energy correlated over a level: 0.5 at nu = 100 there, 0.8 at 300.
-REMEMBERED = 0.6
-GROWTH = 16.0  # by which one pilot's reading may raise the softness
+# Largest correlation of a particle's energy before and after a level.  Particles that do not cross between two peaks keep
+# their energies: for the same model it is 0.5 at nu = 100 and 0.8 at 300.
+LARGEST_CORRELATION = 0.6
+GROWTH = 16.0  # largest factor by which one pilot may raise the softness
 LARGEST_ERROR = 0.04  # of r where it is small
-MOST_STRETCHES = 32  # in which r is read, as long as a ladder has more levels than that takes
-PILOTS = 6
+MOST_STRETCHES = 32  # of levels over which r is averaged, if a ladder has enough levels
+PILOTS = 6  # at most
 
 
 class Curvature(NamedTuple):
-    """r, and the memory of particles, along a ladder: averaged over stretches of levels and over replicas."""
+    """r, and the correlation of energies, along a ladder: averaged over stretches of levels and over replicas."""
 
     energy: np.ndarray
     ratio: np.ndarray
     error: np.ndarray
-    memory: np.ndarray
-    """correlation of a particle's U before and after the mutation of a level"""
+    correlation: np.ndarray
+    """Correlation of a particle's U before and after the mutation at a level."""
 
     @property
     def largest(self) -> float:
-        """The largest r that is certain: two standard errors below the reading."""
+        """The largest r that is certain: two standard errors below the measured one."""
         return float(np.max(self.ratio - 2 * self.error))
 
     @property
     def bound(self) -> float:
-        """The largest r that is possible: two standard errors above the reading.
+        """The largest r that is possible: two standard errors above the measured one.
 
-        The largest of n readings of the same r is too large by itself, as the largest of n normal numbers is.
+        The largest of n measurements of the same r is too large by selection, as the largest of n normal numbers is.
         """
-        chance = ndtri(0.5 ** (1 / len(self.ratio)))  # its median
-        return float(np.max(self.ratio + (2 - chance) * self.error))
+        selection = ndtri(0.5 ** (1 / len(self.ratio)))  # median of the largest
+        return float(np.max(self.ratio + (2 - selection) * self.error))
 
 
 def curvature(ladder: Ladder) -> Curvature:
@@ -63,9 +64,9 @@ def curvature(ladder: Ladder) -> Curvature:
     mean, variance = _slack(ladder)
     inflation = (ladder.softness + 1) * variance / mean**2
     energy, particles = ladder.levels["energy"].values, ladder.particles.sizes["particle"]
-    # A file written before correlations were recorded has none.
+    # Files written before correlations were recorded have none.
     known = "correlation" in ladder.levels
-    memory = ladder.levels["correlation"].sel(quantity="energy").values if known else np.zeros_like(mean)
+    correlation = ladder.levels["correlation"].sel(quantity="energy").values if known else np.zeros_like(mean)
     count = int(ladder.levels["level_count"].min())
     # Variance of (nu+1) Var(s)/<s>^2 over a level of independent draws from a gamma distribution.
     noise = (2 + 10 / (ladder.softness + 1)) / (len(energy) * particles)
@@ -73,13 +74,16 @@ def curvature(ladder: Ladder) -> Curvature:
     for stretch in _stretches(energy[:, :count].mean(axis=0), mean[:, :count].mean(axis=0), ladder.softness, noise):
         average = max(float(inflation[:, stretch].mean()), 1e-3)
         error = math.sqrt(noise / len(stretch)) / average
-        found.append((energy[:, stretch].mean(), 1 - 1 / average, error, memory[:, stretch].mean()))
+        found.append((energy[:, stretch].mean(), 1 - 1 / average, error, correlation[:, stretch].mean()))
     return Curvature(*np.array(found).T)
 
 
 def _stretches(energy: np.ndarray, slack: np.ndarray, softness: float, noise: float) -> list[np.ndarray]:
-    """Levels to be averaged over: as wide as a level is in U, which does not feel what is narrower, as many as it takes
-    for a small error, and no fewer than a small part of the ladder."""
+    """Stretches of levels to average over.
+
+    Each is at least as wide as a level is in U, because a level does not resolve what is narrower, has enough levels for a
+    small error, and is no less than 1/32 of the ladder.
+    """
     fewest = max(noise / LARGEST_ERROR**2, len(energy) / MOST_STRETCHES)
     travelled = np.cumsum(-np.diff(energy, prepend=energy[0]) * math.sqrt(softness + 1) / slack)
     found, begin = [], 0
@@ -92,16 +96,27 @@ def _stretches(energy: np.ndarray, slack: np.ndarray, softness: float, noise: fl
 
 
 def softest(ladder: Ladder) -> float:
-    """The largest softness a ladder like this one may have, as far as it can tell."""
+    """The largest softness that is safe for the problem, as far as this ladder can tell."""
     allowed = ladder.softness * min(SAFE / max(curvature(ladder).bound, 1e-9), GROWTH)
-    largest = max(ladder.softness, float(ladder.attrs["dimension"]))  # of use
+    # Beyond the dimension a level is as wide as the canonical distribution, and more softness gains nothing.
+    largest = max(ladder.softness, float(ladder.attrs["dimension"]))
     return float(max(min(allowed, largest), SMALLEST))
 
 
 def choose(pilot: Callable[[float, int], Ladder], start: float) -> float:
-    """Run pilots, each as soft as the one before allows, until they no longer ask for much more.
+    """Run pilot ladders, each as soft as the one before allows, until the softness no longer doubles.
 
-    `pilot(softness, number)` runs one.  A pilot that missed something or was too soft is followed by a harder one.
+    Parameters
+    ----------
+    pilot
+        `pilot(softness, number)` runs one.  One that cannot be trusted or was too soft is followed by a harder one.
+    start
+        Softness of the first pilot.
+
+    Returns
+    -------
+    float
+        The softness to use.
     """
     softness, limit = max(start, SMALLEST), math.inf
     for number in range(PILOTS):
@@ -119,7 +134,7 @@ def choose(pilot: Callable[[float, int], Ladder], start: float) -> float:
 
 
 def too_soft(ladder: Ladder) -> str | None:
-    """A sentence if some levels of a quenched ladder have two peaks in U, or nearly so."""
+    """A warning if some levels of a quenched ladder have two peaks in U, or nearly so; else None."""
     if ladder.softness <= SMALLEST:
         return None
     found = curvature(ladder)
@@ -127,9 +142,9 @@ def too_soft(ladder: Ladder) -> str | None:
     sign = ""
     if found.largest > SUSPICIOUS:
         sign = f"r = S'' nu/beta^2 = {found.ratio[worst]:.2f}, up to {SUSPICIOUS:g} is safe"
-    elif np.max(found.memory) > REMEMBERED:
-        worst = int(np.argmax(found.memory))
-        sign = f"particles remember U over a level, with a correlation of {found.memory[worst]:.2f}"
+    elif np.max(found.correlation) > LARGEST_CORRELATION:
+        worst = int(np.argmax(found.correlation))
+        sign = f"energies before and after a level have a correlation of {found.correlation[worst]:.2f}"
     if not sign:
         return None
     return (

@@ -1,4 +1,4 @@
-"""`temper`: tempered sequential Monte Carlo with the same kernels, populations and record as a quench."""
+"""Tempered sequential Monte Carlo: `temper`, with the same kernels, populations and record as a quench."""
 
 from __future__ import annotations
 
@@ -46,14 +46,33 @@ def temper(
 
     Parameters
     ----------
+    problem
+        A model with `sample_prior`, `log_prior` and `energy`: see `quenchphys.problem.Problem`.
+    particles, replicas, seed
+        As in `quench`.
     beta
         The last inverse temperature of an adaptive schedule.
     betas
         A prescribed, increasing schedule of positive inverse temperatures instead.
+    target_ess, resample_ess
+        As in `quench`.
+    kernel
+        As in `quench`.  Default: HMC.
     stop
         An additional rule, such as `WallTime(600)`; the ladder always ends at its last temperature.
+    draws_per_particle, configurations, max_levels, progress, checkpoint, devices
+        As in `quench`.
 
-    The other parameters are those of `quench`; the default kernel is HMC.
+    Returns
+    -------
+    Ladder
+        Of the same type as that of `quench`, with temperatures as levels.
+
+    Examples
+    --------
+    >>> import lattices, observables, quenchphys as qp
+    >>> ladder = qp.temper(lattices.phi4(L=16, mu2=-0.7, lam=0.125), particles=400)
+    >>> observables.thermodynamics(ladder, beta=[0.5, 0.9])
     """
     schedule = None if betas is None else check_schedule("betas", betas, increasing=True)
     if schedule is not None:

@@ -1,4 +1,4 @@
-"""How soft the levels may be, read from ladders."""
+"""The softness of levels, read from ladders."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from scipy.optimize import brentq
 
 import lattices
 import quenchphys as qp
+from quenchphys.problem import view
 from quenchphys.samplers.quenched import read_softness
 from quenchphys.samplers.softness import SMALLEST, choose, curvature, softest, too_soft
 from quenchphys.stopping import suggested
@@ -56,7 +57,7 @@ def test_choosing_goes_down_from_too_soft_a_ladder(phi6):
 
 def test_a_kink_keeps_the_smallest_softness():
     target = qp.targets.spike_slab(10)
-    assert read_softness(target, 200, 0, None, suggested(target.stop))[0] == SMALLEST
+    assert read_softness(view(target), 200, 0, None, suggested(target.stop))[0] == SMALLEST
 
 
 def test_auto():
