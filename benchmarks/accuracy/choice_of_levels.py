@@ -26,7 +26,7 @@ import observables
 import quenchphys as qp
 from quenchphys.smc import levels, step
 from quenchphys.smc.population import choice_bias, effective_size, kept_share
-from quenchphys.smc.programs import programs
+from quenchphys.smc.programs import programs_for
 
 SOFTNESS, EXACT_MU2 = 46.0, 2.28660
 REPLICAS = 64
@@ -89,7 +89,7 @@ def main() -> None:
     for measure, name in labels.items():
         for particles in () if measure in without else (50, 200):
             for rule, (share, bias) in RULES.items():
-                programs.cache_clear()
+                programs_for.cache_clear()
                 jax.clear_caches()
                 with mock.patch.object(levels, "kept_share", share), mock.patch.object(step, "choice_bias", bias):
                     value, error, count = measures[measure](particles)

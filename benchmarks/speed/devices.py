@@ -48,12 +48,12 @@ def traffic(model, **settings) -> dict[str, int]:
     from quenchphys.settings import Settings, default_kernel
     from quenchphys.smc.levels import SoftLevels
     from quenchphys.smc.loop import contained, orders, plan_for
-    from quenchphys.smc.programs import programs
+    from quenchphys.smc.programs import programs_for
     from quenchphys.smc.step import Thresholds
 
     plan, mesh = plan_for(Settings(**settings, kernel=default_kernel(model.softness)), int(np.prod(view(model).shape)))
     with contained(mesh):
-        program, argument = programs(plan, mesh), view(model).as_argument()
+        program, argument = programs_for(plan, mesh), view(model).as_argument()
         family = SoftLevels(np.float32(model.softness))
         key = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), settings["replicas"]))
         common = jax.eval_shape(lambda: jax.random.key(0))

@@ -30,7 +30,7 @@ from quenchphys.settings import Settings
 from quenchphys.smc.evidence import Account
 from quenchphys.smc.levels import Family
 from quenchphys.smc.plan import Plan
-from quenchphys.smc.programs import Programs, programs
+from quenchphys.smc.programs import Programs, programs_for
 from quenchphys.smc.run_state import Course, identity, resume, save
 from quenchphys.smc.step import LevelOrders, Rung, Thresholds
 from quenchphys.stopping import LevelLimit, StopRule
@@ -84,7 +84,7 @@ def run(
         check_memory(settings, dimension)
         plan, mesh = plan_for(settings, dimension, devices)
     with contained(mesh), in_words(settings), stoppable(checkpoint) as asked:
-        program = programs(plan, mesh)
+        program = programs_for(plan, mesh)
         limit = LevelLimit(settings.max_levels if schedule is None else len(schedule))
         rule = stop | limit
         album_size = min(settings.configurations, max(1, CONFIGURATION_LIMIT // (4 * dimension * settings.replicas)))

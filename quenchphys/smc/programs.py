@@ -18,7 +18,7 @@ WHOLE, REPLICAS, PARTICLES = PartitionSpec(), PartitionSpec("replica"), Partitio
 
 
 @cache
-def programs(plan: Plan, mesh: Mesh) -> Programs:
+def programs_for(plan: Plan, mesh: Mesh) -> Programs:
     """The programs of a plan on a mesh, made once in a process."""
     keep_compiled_programs()
     return Programs(plan, mesh)

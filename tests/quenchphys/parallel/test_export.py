@@ -14,7 +14,7 @@ from quenchphys.problem import view
 from quenchphys.settings import Settings, default_kernel
 from quenchphys.smc.levels import SoftLevels
 from quenchphys.smc.loop import contained, orders, plan_for
-from quenchphys.smc.programs import programs
+from quenchphys.smc.programs import programs_for
 from quenchphys.smc.step import Thresholds
 
 REPLICAS = 2
@@ -40,7 +40,7 @@ def lowered(problem, softness: float, platform: str) -> dict[str, str]:
     plan, mesh = plan_for(settings, int(np.prod(view(problem).shape)))
     plan = replace(plan, replicas_together=None)  # as on an accelerator
     with contained(mesh):
-        program, argument = programs(plan, mesh), view(problem).as_argument()
+        program, argument = programs_for(plan, mesh), view(problem).as_argument()
         family, thresholds = SoftLevels(np.float32(softness)), Thresholds(np.float32(0.95), np.float32(0.5))
         key = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), REPLICAS))
         common = jax.eval_shape(lambda: jax.random.key(0))

@@ -14,7 +14,8 @@ import pytest
 import quenchphys as qp
 from quenchphys.console import progress
 from quenchphys.settings import Settings
-from quenchphys.smc import loop, programs
+from quenchphys.smc import loop
+from quenchphys.smc.programs import programs_for
 from quenchphys.storage.album import Album
 from quenchphys.storage.record import Record
 
@@ -33,7 +34,7 @@ def test_same_seed_same_ladder_and_other_seed_other_ladder():
 
 def test_another_seed_softness_or_threshold_does_not_compile_again():
     qp.quench(TARGET, **SMALL, seed=0)
-    program = programs.programs(*loop.plan_for(Settings(**SIZE), 16))
+    program = programs_for(*loop.plan_for(Settings(**SIZE), 16))
     compiled = program.descend._cache_size(), program.start._cache_size()
     begin = time.monotonic()
     qp.quench(TARGET, **SMALL, seed=1, target_ess=0.9, softness=2.5)

@@ -15,7 +15,7 @@ from quenchphys.settings import Settings
 from quenchphys.smc.levels import SoftLevels
 from quenchphys.smc.loop import contained, plan_for
 from quenchphys.smc.population import correlation
-from quenchphys.smc.programs import programs
+from quenchphys.smc.programs import programs_for
 from quenchphys.tuning.dual_averaging import DualAveraging
 from quenchphys.tuning.mutation_count import MOST, WANTED, MutationCount
 from quenchphys.tuning.scale import combine_scale, expected_form, score_statistics, shrink
@@ -67,7 +67,7 @@ def test_an_untuned_kernel_does_not_know_the_particles(step_size):
     settings = Settings(particles=64, replicas=2, kernel=qp.MALA(step_size=step_size))
     plan, mesh = plan_for(settings, 8, 1)
     with contained(mesh):
-        program, argument = programs(plan, mesh), view(target).as_argument()
+        program, argument = programs_for(plan, mesh), view(target).as_argument()
         key = jax.random.split(jax.random.key(0, impl=GENERATOR), 2)
         _, draws, seen = program.draw_prior(argument, key)
         begin = (SoftLevels(np.float32(2)), key, key[0], draws, seen, np.float32(np.nan))
