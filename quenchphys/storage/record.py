@@ -18,8 +18,9 @@ from typing import IO, Any
 
 import numpy as np
 
+from quenchphys.console.messages import why_not_written
 from quenchphys.parallel.processes import first
-from quenchphys.storage.netcdf import reason, write_whole
+from quenchphys.storage.netcdf import write_whole
 
 MEMORY_LIMIT = 1 << 30
 
@@ -143,7 +144,7 @@ class Record:
             yield
         except OSError as cause:
             place = self._folder or f"{tempfile.gettempdir()} (TMPDIR chooses another folder)"
-            raise OSError(f"The record in {place} cannot be written: {reason(cause)}.") from None
+            raise OSError(f"The record in {place} cannot be written: {why_not_written(cause)}.") from None
 
     def _new_file(self) -> IO[bytes] | None:
         if self._folder is None:
