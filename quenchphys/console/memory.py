@@ -37,7 +37,7 @@ def check_memory(settings: Settings, dimension: int) -> None:
     draws = settings.replicas * settings.particles * settings.draws_per_particle
     needed, available = ARRAYS * NUMBER * draws * dimension / jax.process_count(), host_memory()
     if jax.default_backend() == "cpu" and needed > available:
-        why = f"its prior draws need about {needed / GB:.1f} GB, and {available / GB:.1f} GB are available to this process"
+        why = f"its prior draws need about {needed / GB:.1f} GB, and this process may use {available / GB:.1f} GB"
         raise MemoryError(_sentence(settings, why))
 
 

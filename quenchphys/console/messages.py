@@ -23,8 +23,8 @@ def why_not_written(cause: BaseException) -> str:
         return quoted.group(1)
     if isinstance(cause, OSError) and cause.strerror:
         return cause.strerror
-    text = one_line(cause)
-    return next((words for words in CANNOT_WRITE if words in text), text)
+    whole = one_line(cause, limit=10_000)  # the reason stands last, after long paths
+    return next((words for words in CANNOT_WRITE if words in whole), one_line(cause))
 
 
 def last_error(cause: BaseException, limit: int = 300) -> str:

@@ -53,10 +53,9 @@ def _headline(ladder: Ladder) -> list[str]:
         WORDS[outcome],
         f"{len(count)} replicas of {ladder.particles.sizes['particle']} particles, {_span(count)} levels, "
         f"{parameter} from {np.mean(firsts):.6g} to {np.mean(ends):.6g}, {ladder.attrs['wall_time']:.1f} s",
-        f"acceptance rate {float(levels['acceptance'].mean()):.2f} "
-        f"(lowest {float(levels['acceptance'].min()):.2f}), displacement per level "
-        f"{float(levels['displacement'].median()):.2f} of a coordinate's scale, distinct ancestors left "
-        f"{_span(_lineages(ladder))}",
+        f"acceptance {float(levels['acceptance'].mean()):.2f} "
+        f"(lowest {float(levels['acceptance'].min()):.2f}), move per level {float(levels['displacement'].median()):.2f} "
+        f"of a coordinate's scale, ancestors left {_span(_lineages(ladder))}",
     ]
 
 

@@ -39,7 +39,7 @@ def write_netcdf(data: xr.DataTree | xr.Dataset, path: str | os.PathLike[str], *
 
 
 def check_readable(path: str | os.PathLike[str], what: str) -> Path:
-    """Refuse a file that is not there or not as it was written, before HDF5 looks at it."""
+    """Refuse a file that does not exist or is not as it was written, before HDF5 reads it."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"There is no {what} at {path}.")
@@ -57,7 +57,7 @@ def check_writable(path: str | os.PathLike[str], *, overwrite: bool = False) -> 
         raise IsADirectoryError(f"The output is one file, but {path} is a directory.")
     if path.exists() and not overwrite:
         raise FileExistsError(
-            f"{path} exists already; ask to overwrite it (overwrite=True, --overwrite) to replace it."
+            f"{path} exists already; use overwrite=True (--overwrite on the command line) to replace it."
         )
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path} cannot be written, because the directory {path.parent} does not exist.")
@@ -135,7 +135,7 @@ def _plain(value: Any) -> Any:
 
 
 def _check_room(part: Path, data: xr.DataTree | xr.Dataset) -> None:
-    """Take the space and give it back: the HDF5 library may crash when a disk is full."""
+    """Allocate the space and release it: the HDF5 library may crash when a disk is full."""
     datasets = [node.dataset for node in data.subtree] if isinstance(data, xr.DataTree) else [data]
     size = sum(dataset.nbytes for dataset in datasets) + OVERHEAD
     with open(part, "r+b") as file:
@@ -161,7 +161,7 @@ def _flush(path: Path) -> None:
 
 
 def _name_once(part: Path, path: Path) -> None:
-    """Give the finished file its name, unless another file took that name in the meantime."""
+    """Rename the finished file, unless another file took the name in the meantime."""
     try:
         os.link(part, path)
     except FileExistsError:
