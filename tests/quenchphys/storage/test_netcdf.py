@@ -191,7 +191,7 @@ def test_a_file_of_a_later_format_is_refused(ladder, tmp_path):
         later = tree.load()
     later.attrs["format"] = "quenchphys ladder 2"
     later.to_netcdf(tmp_path / "later.nc", engine="h5netcdf")
-    with pytest.raises(ValueError, match="has the format 'quenchphys ladder 2', which this version .* cannot read"):
+    with pytest.raises(ValueError, match=r"has the format 'quenchphys ladder 2', which this version .* cannot read"):
         qp.load(tmp_path / "later.nc")
 
 
