@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from quenchphys import presets, stopping
 from quenchphys.console.interruption import Interrupted
+from quenchphys.files import load
 from quenchphys.kernels import HMC, MALA, Barker, MinimumNorm
 from quenchphys.ladder import Ladder
 from quenchphys.outcome import Outcome
@@ -21,14 +22,13 @@ from quenchphys.samplers.quenched import quench
 from quenchphys.samplers.tempered import temper
 from quenchphys.stopping import EvidenceBelow, LevelLimit, ReachedEnergy, RemainingEvidence, WallTime
 from quenchphys.storage.checkpoint import Checkpoint
-from quenchphys.storage.netcdf import load
+from quenchphys.version import __version__
+from quenchphys.walk import Walk
 
 if TYPE_CHECKING:
     from quenchphys import targets
 
 use_all_cores()
-
-__version__ = "0.1.0"
 
 __all__ = [
     "HMC",
@@ -46,7 +46,9 @@ __all__ = [
     "ReachedEnergy",
     "RemainingEvidence",
     "SiteBasis",
+    "Walk",
     "WallTime",
+    "__version__",
     "join",
     "load",
     "multicanonical",
@@ -59,7 +61,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The targets are loaded when they are asked for: their exact answers need much of scipy, a quarter of the import."""
+    """Import the targets on first use: their exact answers need much of scipy, a quarter of the import time."""
     if name == "targets":
         return import_module("quenchphys.targets")
     raise AttributeError(f"module 'quenchphys' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""What a finished run of any sampler tells about itself: the attributes that a ladder and a walk share."""
+"""The run: what a ladder and a walk have in common, read from the attributes of their files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ class Run:
     """Base of `Ladder` and `Walk`: the problem that was sampled, its couplings and phases, and the settings.
 
     Everything is read from the attributes of the file, so that a run that was loaded knows as much as a new one.
+
+    Examples
+    --------
+    >>> run = qp.load("phi6.nc")
+    >>> run.couplings["mu2"]  # value, observable, factor
+    (2.2957, 'phi2', 0.5)
     """
 
     @property

@@ -1,15 +1,4 @@
-"""A walk: samples of multicanonical chains, in groups that share nothing but the weight.
-
-The dataset (dims in brackets):
-
-    [group, sweep, chain]  energy (U), every observable, log_w (log of the weight w at U)
-    [group, draw]          prior_log_w: log w at exact draws from the prior, which put Z on an absolute scale
-    [group, chain, *dims]  last: the configurations after the last sweep
-    [group]                acceptance, step_size;  [group, coordinate]  scale
-    [node]                 weight_energy, weight_log: ascending energies and log w there
-
-Attributes are those of every run, see `quenchphys.run`.
-"""
+"""The walk: samples of multicanonical chains, in groups that share nothing but the weight."""
 
 from __future__ import annotations
 
@@ -23,24 +12,59 @@ import numpy as np
 import xarray as xr
 
 from quenchphys.run import Run
+from quenchphys.storage.netcdf import json_fault, plain_attributes, read_netcdf, write_netcdf
+from quenchphys.storage.schema import WALK, WALK_FORMAT, first_fault, labelled
 
-OWN_VARIABLES = frozenset(
-    {"energy", "log_w", "prior_log_w", "last", "acceptance", "step_size", "scale", "weight_energy", "weight_log"}
-)
+OWN_VARIABLES = frozenset(row.name for row in WALK)
 
 
 @dataclass(frozen=True)
 class Walk(Run):
-    """What multicanonical chains sampled.  All data are in `data`; the properties are shorter names for its parts."""
+    """What multicanonical chains sampled; `quenchphys.multicanonical` returns one.
+
+    All data are in `data`; the properties are shorter names for its parts.  Its attributes are those of every run, see
+    `Run`.  The variables, with the dimensions in brackets:
+
+        [group, sweep, chain]
+          energy        energy U of the sample (nats)
+          <observable>  each observable of the sample
+          log_w         log of the multicanonical weight w at the energy of the sample
+        [group, draw]
+          prior_log_w   log w at exact draws from the prior, the absolute scale of Z
+        [group, chain, ...]
+          last          configuration after the last sweep
+        [group]
+          acceptance    mean acceptance probability (optional)
+          step_size     step size, in units of the scale of a coordinate
+        [group, coordinate]
+          scale         scale of each sampled coordinate
+        [node]
+          weight_energy ascending energies at which the weight is given (nats)
+          weight_log    log w at these energies
+
+    Parameters
+    ----------
+    data
+        The variables above.  `Walk.load` and `quenchphys.load` make a walk of a file.
+
+    Examples
+    --------
+    >>> walk = qp.load("walk.nc")
+    >>> walk.energy.shape  # groups, sweeps, chains
+    (16, 512, 8)
+    >>> energy, log_w = walk.weight
+    """
 
     data: xr.Dataset
 
     @property
     def attrs(self) -> Mapping[Any, Any]:
+        """Attributes of the dataset: problem, couplings, phases, settings, seed, gradients, ..."""
         return self.data.attrs
 
     @property
     def observables(self) -> list[str]:
+        """Names of the recorded observables."""
         return [str(name) for name in self.data.data_vars if name not in OWN_VARIABLES]
 
     @property
@@ -63,10 +87,57 @@ class Walk(Run):
         return Walk(self.data.assign(last=(self.data["last"].dims, configurations, self.data["last"].attrs)))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write one netCDF-4 file, all or nothing; an existing file stays unless `overwrite` is set."""
-        from quenchphys.storage.netcdf import write_netcdf
+        """Write one netCDF-4 file, all or nothing.
 
-        return write_netcdf(self.data, path, overwrite=overwrite)
+        Parameters
+        ----------
+        path
+            Where the file goes; its folder must exist.
+        overwrite
+            Replace a file that is there; without it such a file is kept and the call refused.
+
+        Returns
+        -------
+        Path
+            The path of the file.
+
+        Examples
+        --------
+        >>> walk.save("walk.nc")
+        PosixPath('walk.nc')
+        """
+        data = labelled(self.data, WALK)
+        data.attrs = plain_attributes(self.data.attrs) | {"format": WALK_FORMAT}
+        return write_netcdf(data, path, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Walk:
+        """Read a walk into memory, and refuse any other file.
+
+        Parameters
+        ----------
+        path
+            A file that `save` wrote.
+
+        Returns
+        -------
+        Walk
+            The walk as it was.
+
+        Examples
+        --------
+        >>> qp.Walk.load("walk.nc").observables
+        ['q', 'm']
+        """
+        return cls.of_file(read_netcdf(path, "walk"), path)
+
+    @classmethod
+    def of_file(cls, tree: xr.DataTree, path: str | os.PathLike[str]) -> Walk:
+        """The walk in a tree that was read from `path`; a tree that is none is refused in one sentence."""
+        data = tree.to_dataset()
+        if fault := fault_of(data):
+            raise ValueError(f"{path} does not hold a walk: {fault}.")
+        return cls(data)
 
 
 def joined(walks: Sequence[Walk]) -> Walk:
@@ -79,3 +150,11 @@ def joined(walks: Sequence[Walk]) -> Walk:
     undefined = max(float(walk.attrs["undefined"]) for walk in walks)
     seconds = sum(float(walk.attrs["wall_time"]) for walk in walks)
     return Walk(rest.assign(parts).assign_attrs(gradients=gradients, undefined=undefined, wall_time=seconds))
+
+
+def fault_of(data: xr.Dataset) -> str | None:
+    """The first thing that a dataset lacks to be a walk, in words."""
+    if data.attrs.get("format") != WALK_FORMAT:
+        return f"its format is {data.attrs.get('format', 'not given')!r}, not {WALK_FORMAT!r}"
+    given = tuple(name for name in ("parameters", "couplings", "phases", "settings") if name in data.attrs)
+    return json_fault(data.attrs, given) or first_fault(data, WALK, "walk")

@@ -21,8 +21,8 @@ import xarray as xr
 
 import quenchphys as qp
 from quenchphys.console.interruption import Interrupted, interruptible
+from quenchphys.fingerprint import difference
 from quenchphys.parallel.processes import agreed, any_of, first
-from quenchphys.storage.checkpoint import difference
 from quenchphys.storage.netcdf import ENGINE, check_readable, check_writable, write_netcdf, write_whole
 from workflows.budget import Effort
 from workflows.narrator import Narrator
@@ -74,7 +74,7 @@ class Study:
         file = None if self.path is None else self.folder / f"{name}.nc"
         if file is not None and agreed(file.exists()):
             self.narrator.say(f"{words}: taken from {file}")
-            return qp.load(file)
+            return qp.Ladder.load(file)
         self.narrator.say(f"{words}, {effort.replicas} x {effort.particles} particles")
         if file is None:
             return effort.quench(problem, stop, self.narrator.progress, None)

@@ -44,7 +44,7 @@ def _(place: Path) -> Verdict:
     tear(folder, 1)
     ladder, said = talks(lambda: quench(checkpoint=folder))
     good = same(ladder, quench())
-    return said + ("; same numbers" if good else "; OTHER NUMBERS"), good and "passed over" in said
+    return said + ("; same numbers" if good else "; OTHER NUMBERS"), good and "Skipping the checkpoint" in said
 
 
 @fault("both checkpoints torn")

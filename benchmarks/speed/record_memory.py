@@ -51,14 +51,17 @@ def make(place: Path, levels: int, particles: int, replicas: int) -> None:
     """In a process of its own: record, assemble, save; prints the peak after each."""
     from lattices import phi6
     from quenchphys.outcome import Outcome
+    from quenchphys.problem import view
     from quenchphys.settings import Settings
-    from quenchphys.smc.evidence import Account
+    from quenchphys.smc.assignment import Assignment, Machine, plan_for
+    from quenchphys.smc.evidence import Evidence
     from quenchphys.smc.levels import SoftLevels
-    from quenchphys.smc.loop import plan_for
+    from quenchphys.smc.run_state import RunState
     from quenchphys.stopping import LevelLimit
     from quenchphys.storage.album import Album
     from quenchphys.storage.build_ladder import assemble
     from quenchphys.storage.record import Record, blanked
+    from quenchphys.tuning.mutation_count import Pace
 
     begun = time.monotonic()
 
@@ -67,12 +70,10 @@ def make(place: Path, levels: int, particles: int, replicas: int) -> None:
         print(json.dumps([what, round(peak, 3), round(time.monotonic() - begun, 1)]), flush=True)
 
     say("imports")
-    model = phi6(L=40, mu2=2.2834)
-    settings = Settings(particles=particles, replicas=replicas)
+    settings, family = Settings(particles=particles, replicas=replicas), SoftLevels(np.float32(64))
+    work = Assignment(view(phi6(L=40, mu2=2.2834)), "quench", family, settings, LevelLimit(levels))
     prior = {name: np.zeros((replicas, 10 * particles), np.float32) for name in ("energy", *OBSERVABLES)}
-    account = Account(
-        SoftLevels(np.float32(64)), np.zeros(replicas), prior["energy"], LevelLimit(levels), adaptive=True
-    )
+    evidence = Evidence(family, np.zeros(replicas), prior["energy"], work.rule, work.adaptive)
     count = ends(levels, replicas)
     (place / "record").mkdir()
     record, album = Record(folder=place / "record"), Album(4096)
@@ -84,22 +85,21 @@ def make(place: Path, levels: int, particles: int, replicas: int) -> None:
             album.offer(level, pictures[1], pictures[0])
         if begin % (10 * BLOCK) == 0:
             record.flush()
-    account.levels, account.level_count = levels, count
-    account.outcomes = [Outcome.REACHED_ENERGY] * replicas
+    evidence.levels, evidence.level_count = levels, count
+    evidence.outcomes = [Outcome.REACHED_ENERGY] * replicas
     say("recorded")
-    ladder = assemble(
-        model,
-        "quench",
-        SoftLevels(np.float32(64)),
-        settings,
-        *plan_for(settings, 1600),
-        account,
-        record,
-        album,
-        prior,
-        np.zeros((replicas, 10 * particles), bool),
-        begun,
+    course = RunState(
+        state=None,
+        evidence=evidence,
+        pace=Pace(settings.kernel, work.dimension),
+        record=record,
+        album=album,
+        prior=prior,
+        undefined=np.zeros((replicas, 10 * particles), bool),
+        parent=np.zeros((replicas, particles), np.int32),
     )
+    machine = Machine.of(work, *plan_for(settings, work.dimension))
+    ladder = assemble(work, machine, course, time.monotonic() - begun)
     say("assembled")
     ladder.save(place / "ladder.nc")
     say("saved")

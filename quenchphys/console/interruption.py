@@ -1,4 +1,4 @@
-"""How is a long run stopped?  Ctrl-C and SIGTERM are remembered until the next block of levels is done."""
+"""Ctrl-C and SIGTERM in a long run: remembered until the state can be saved."""
 
 from __future__ import annotations
 
@@ -11,43 +11,60 @@ from types import FrameType
 
 
 class Interrupted(KeyboardInterrupt):
-    """A run was asked to stop; what was finished is kept, and the message says where."""
+    """A run was stopped by Ctrl-C or SIGTERM after saving its state; the message says how to continue.
+
+    It is a `KeyboardInterrupt`, so that code which catches exceptions in general lets it pass.
+
+    Examples
+    --------
+    >>> try:
+    ...     ladder = qp.quench(model, checkpoint="state")
+    ... except qp.Interrupted as stopped:
+    ...     print(stopped)
+    Interrupted after 320 levels; run the same call again to continue from state.
+    """
 
 
-class Asked:
-    """True once the run was asked to stop."""
+class StopRequest:
+    """True once Ctrl-C was pressed or SIGTERM arrived."""
 
     def __init__(self) -> None:
-        self._asked = False
+        self._made = False
 
     def __bool__(self) -> bool:
-        return self._asked
+        return self._made
 
-    def ask(self) -> None:
-        self._asked = True
+    def make(self) -> None:
+        """Request that the run stops."""
+        self._made = True
 
 
 @contextmanager
-def interruptible() -> Iterator[Asked]:
-    """Remembers Ctrl-C and SIGTERM; a second Ctrl-C stops at once.
+def interruptible() -> Iterator[StopRequest]:
+    """Remember Ctrl-C and SIGTERM instead of stopping; a second Ctrl-C stops immediately.
 
-    Signals reach the main thread alone; in any other nothing is caught.
+    Only the main thread receives signals, so nothing is caught in any other.
+
+    Yields
+    ------
+    StopRequest
+        False until one of the two arrives.
     """
-    asked = Asked()
+    request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
-        yield asked
+        yield request
         return
 
-    def ask(number: int, frame: FrameType | None) -> None:
-        asked.ask()
+    def remember(number: int, frame: FrameType | None) -> None:
+        request.make()
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        print("\nStopping as soon as what was done is kept; once more to stop at once.", file=sys.stderr, flush=True)
+        print("\nSaving state, then stopping. Press Ctrl-C again to stop immediately.", file=sys.stderr, flush=True)
 
-    # A process that was told to ignore a signal, as in the background of a script, goes on ignoring it.
+    # A process that was told to ignore a signal, as in the background of a script, keeps ignoring it.
     caught = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, ask) for number in caught}
+    before = {number: signal.signal(number, remember) for number in caught}
     try:
-        yield asked
+        yield request
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -1,29 +1,34 @@
-"""Error texts for people: what an exception says, in one line."""
+"""Texts of errors, reduced to the one line that tells the cause."""
 
 from __future__ import annotations
 
+import errno
+import os
+import re
+
+# What the operating system says when nothing can be written; background writers bury it in longer texts.
+CANNOT_WRITE = [os.strerror(number) for number in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS, errno.EACCES)]
+
 
 def one_line(cause: BaseException, limit: int = 200) -> str:
-    """The first line of an error that says something, without a full stop at its end; else the name of its type.
+    """First non-empty line of an error's text, or the name of its type, without a full stop at the end."""
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    return (lines[0] if lines else type(cause).__name__)[:limit].rstrip(".")
 
-    Parameters
-    ----------
-    cause
-        Any exception; those of libraries often have long texts of many lines.
-    limit
-        Most characters of the line.
 
-    Returns
-    -------
-    str
-        Ready to stand at the end of a sentence of ours.
+def why_not_written(cause: BaseException) -> str:
+    """Why a file could not be written, without the addresses and numbers that libraries put around it."""
+    quoted = re.search("error message = '([^']+)'", str(cause))  # HDF5
+    if quoted is not None:
+        return quoted.group(1)
+    if isinstance(cause, OSError) and cause.strerror:
+        return cause.strerror
+    whole = one_line(cause, limit=10_000)  # the reason stands last, after long paths
+    return next((words for words in CANNOT_WRITE if words in whole), one_line(cause))
 
-    Examples
-    --------
-    >>> one_line(ValueError("shapes do not match.\\n  Traceback ..."))
-    'shapes do not match'
-    >>> one_line(KeyError())
-    'KeyError'
-    """
-    lines = (line.strip() for line in str(cause).splitlines())
-    return next((line for line in lines if line), type(cause).__name__)[:limit].rstrip(".")
+
+def last_error(cause: BaseException, limit: int = 300) -> str:
+    """The last line that names an error, where a device repeats a whole traceback; else the first line."""
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    named = [line for line in lines[1:] if line.split(":")[0].endswith(("Error", "Exception"))]
+    return named[-1][:limit].rstrip(".") if named else one_line(cause, limit)

@@ -1,4 +1,4 @@
-"""What a person sees while a ladder grows: one line, rewritten, on a terminal; nothing anywhere else."""
+"""Progress of a growing ladder: one line, rewritten in place, on a terminal; nothing anywhere else."""
 
 from __future__ import annotations
 
@@ -10,11 +10,29 @@ from typing import Protocol, TextIO
 
 
 class Meter(Protocol):
-    """Told after each device call; may be swapped for another."""
+    """A display of progress; any object with these two methods will do."""
 
-    def update(self, level: int, parameter: float, acceptance: float, log_volume: float, remaining: float) -> None: ...
+    def update(self, level: int, parameter: float, acceptance: float, log_volume: float, remaining: float) -> None:
+        """Show where the run is; called after each block of levels.
 
-    def close(self) -> None: ...
+        Parameters
+        ----------
+        level
+            Number of finished levels.
+        parameter
+            E, or beta of a tempered ladder, at the last of them; the average over replicas, as all that follow.
+        acceptance
+            Acceptance rate there.
+        log_volume
+            log G there.
+        remaining
+            Distance to the end by the stop rule, in its own units.
+        """
+        ...
+
+    def close(self) -> None:
+        """Called once, when the run ends."""
+        ...
 
 
 class Silent:
@@ -28,9 +46,16 @@ class Silent:
 
 
 class Line:
-    """level, E (or beta), acceptance, log G - E (the log of the weight of the level at beta = 1), rate, time, time left.
+    """Level, E (or beta), log G - E (the log of the level's weight at beta = 1), acceptance, rate, time, time left.
 
-    The time left is how far the stop rule says the end is, over how fast it came nearer in the last updates.
+    The time left is the distance to the end by the stop rule, over the speed of approach in the last updates.
+
+    Parameters
+    ----------
+    method
+        "quench" or "temper".
+    stream
+        Where the line is written; default: standard error.
     """
 
     def __init__(self, method: str, stream: TextIO | None = None):
@@ -66,7 +91,20 @@ class Line:
 
 
 def meter(method: str, wanted: bool | Meter | None) -> Meter:
-    """`None`: a line if standard error is a terminal; `True` or `False`: a line or not; or a meter of one's own."""
+    """The display for a run.
+
+    Parameters
+    ----------
+    method
+        "quench" or "temper".
+    wanted
+        None: a line if standard error is a terminal.  True or False: a line or nothing.  Or a meter of your own.
+
+    Returns
+    -------
+    Meter
+        The display.
+    """
     if wanted is None:
         wanted = sys.stderr.isatty()
     if isinstance(wanted, bool):

@@ -1,63 +1,93 @@
-"""What a ladder says about itself in words: how it ended, and why it can or cannot be trusted."""
+"""The report of a ladder in words: how it ended, and why it can or cannot be trusted."""
 
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from quenchphys.ladder import Ladder
 from quenchphys.outcome import Outcome
 from quenchphys.samplers.softness import too_soft
 
+if TYPE_CHECKING:
+    from quenchphys.ladder import Ladder
+
 WORDS = {
-    Outcome.CONVERGED: "The evidence below the last level is negligible against what was gathered above it.",
-    Outcome.REACHED_ENERGY: "The ladder reached the energy it was asked to reach.",
-    Outcome.REACHED_BETA: "The ladder reached its last temperature.",
-    Outcome.LEVEL_LIMIT: "The ladder ran out of levels before it was deep enough: raise max_levels or its LevelLimit.",
-    Outcome.TIME_LIMIT: "The ladder ran out of time before it was deep enough: what lies below it is missing.",
-    Outcome.FROZEN: "The population stopped moving, or no lower level could be found: volumes below mean nothing.",
-    Outcome.MISSED_PHASE: "A phase the problem names was never met: averages and log Z lack it.",
-    Outcome.UNDEFINED_ENERGY: "The energy was NaN on part of the space, taken as infinite: results hold for the rest alone.",
+    Outcome.CONVERGED: "The evidence below the last level is negligible.",
+    Outcome.REACHED_ENERGY: "The ladder reached the requested energy.",
+    Outcome.REACHED_BETA: "The ladder reached its last inverse temperature.",
+    Outcome.LEVEL_LIMIT: "The ladder hit its limit of levels before it was deep enough: raise max_levels or the LevelLimit.",
+    Outcome.TIME_LIMIT: "The ladder hit its time limit before it was deep enough: the part below its last level is missing.",
+    Outcome.FROZEN: "The particles stopped moving, or no lower level could be found: volumes from there on are meaningless.",
+    Outcome.MISSED_PHASE: "A phase that the problem names was never reached: averages and log Z lack it.",
+    Outcome.UNDEFINED_ENERGY: "The energy is NaN on part of the space and was taken as infinite there: results exclude it.",
 }
 
 
-def report(ladder: Ladder) -> str:
-    levels, outcome = ladder.levels, ladder.outcome
+def describe(ladder: Ladder) -> str:
+    """The report of a ladder.
+
+    Parameters
+    ----------
+    ladder
+        A finished run.
+
+    Returns
+    -------
+    str
+        Outcome, size, acceptance and ancestors, then every reason for doubt, one a line.
+    """
+    lines = [*_headline(ladder), *_pilots(ladder), *_doubts(ladder)]
+    return "\n".join(lines)
+
+
+def _headline(ladder: Ladder) -> list[str]:
+    levels, outcome, count = ladder.levels, ladder.outcome, _level_count(ladder)
     parameter = "energy" if ladder.method == "quench" else "beta"
-    count = levels["level_count"].values
     ends = [float(levels[parameter][r, n - 1]) for r, n in enumerate(count)]
     firsts = [float(levels[parameter][r, 0]) for r in range(len(count))]
-    lineages = [int(levels["lineages"][r, n - 1]) for r, n in enumerate(count)]
-    lines = [
-        f"{ladder.method} of {ladder.attrs['problem']}: {outcome.value} "
+    return [
+        f"{ladder.method} of {ladder.problem}: {outcome.value} "
         f"({'can be trusted' if outcome.trusted else 'NOT TO BE TRUSTED'})",
         WORDS[outcome],
         f"{len(count)} replicas of {ladder.particles.sizes['particle']} particles, {_span(count)} levels, "
         f"{parameter} from {np.mean(firsts):.6g} to {np.mean(ends):.6g}, {ladder.attrs['wall_time']:.1f} s",
         f"acceptance {float(levels['acceptance'].mean()):.2f} "
         f"(lowest {float(levels['acceptance'].min()):.2f}), move per level {float(levels['displacement'].median()):.2f} "
-        f"of a coordinate's scale, ancestors left {_span(np.array(lineages))}",
+        f"of a coordinate's scale, ancestors left {_span(_lineages(ladder))}",
     ]
-    if ladder.attrs.get("pilot_gradients"):
-        taken = f"{ladder.attrs['gradients']:.3g} gradients, after {ladder.attrs['pilot_gradients']:.3g} of pilots"
-        lines.append(f"softness {ladder.softness:.3g}, read from pilot ladders; {taken}")
-    odd = [
-        f"replica {r}: {said}"
-        for r, said in enumerate(json.loads(ladder.attrs["replica_outcomes"]))
-        if said != outcome.value
-    ]
-    if odd:
-        lines.append("Replicas with another end: " + ", ".join(odd))
+
+
+def _pilots(ladder: Ladder) -> list[str]:
+    if not ladder.attrs.get("pilot_gradients"):
+        return []
+    spent = f"{ladder.attrs['gradients']:.3g} gradients, and {ladder.attrs['pilot_gradients']:.3g} for the pilots"
+    return [f"softness {ladder.softness:.3g}, chosen by pilot ladders; {spent}"]
+
+
+def _doubts(ladder: Ladder) -> list[str]:
+    outcomes = enumerate(json.loads(ladder.attrs["replica_outcomes"]))
+    others = [f"replica {r} ended with {outcome!r}" for r, outcome in outcomes if outcome != ladder.outcome.value]
+    lines = [f"Not all replicas ended alike: {', '.join(others)}"] if others else []
     if ladder.attrs["undefined_draws"]:
-        lines.append(f"{ladder.attrs['undefined_draws']} prior draws had undefined (NaN) energy")
+        lines.append(f"{ladder.attrs['undefined_draws']} prior draws had an undefined (NaN) energy")
     if ladder.method == "quench" and (doubt := too_soft(ladder)):
         lines.append(doubt)
-    if min(lineages) == 1:
+    if _lineages(ladder).min() == 1:
         lines.append(
-            "All particles of a replica descend from one: its error bar must come from lagged genealogies or replicas"
+            "All particles of a replica descend from one ancestor: take its error bar from lagged genealogies or replicas"
         )
-    return "\n".join(lines)
+    return lines
+
+
+def _level_count(ladder: Ladder) -> np.ndarray:
+    return ladder.levels["level_count"].values
+
+
+def _lineages(ladder: Ladder) -> np.ndarray:
+    """Distinct ancestors of the last population of each replica."""
+    return np.array([int(ladder.levels["lineages"][r, n - 1]) for r, n in enumerate(_level_count(ladder))])
 
 
 def _span(values: np.ndarray) -> str:

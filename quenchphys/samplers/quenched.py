@@ -23,6 +23,7 @@ from quenchphys.settings import (
     check_stop,
     default_kernel,
 )
+from quenchphys.smc.assignment import Assignment
 from quenchphys.smc.levels import SoftLevels
 from quenchphys.smc.loop import run
 from quenchphys.stopping import StopRule, suggested
@@ -126,7 +127,8 @@ def quench(
         max_levels=max_levels,
     )
     family = SoftLevels(np.float32(softness))
-    ladder = run(problem, "quench", family, settings, rule, schedule, meter("quench", progress), checkpoint, devices)
+    work = Assignment(view(problem), "quench", family, settings, rule, schedule)
+    ladder = run(work, meter("quench", progress), checkpoint, devices)
     ladder.tree.attrs["pilot_gradients"] = spent
     return ladder
 

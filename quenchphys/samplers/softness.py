@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
-from quenchphys.ladder import Ladder
 from quenchphys.storage.streaming import blocks, release
+
+if TYPE_CHECKING:
+    from quenchphys.ladder import Ladder
 
 SMALLEST = 2.0
 # Largest r that is chosen, and largest that is trusted.  phi^6 at L = 8 has r = 0.36 at nu = 8 and 0.62 at 30, the largest

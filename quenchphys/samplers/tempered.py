@@ -12,7 +12,9 @@ import numpy as np
 from quenchphys.console.progress import Meter, meter
 from quenchphys.kernels import HMC, Kernel
 from quenchphys.ladder import Ladder
+from quenchphys.problem import view
 from quenchphys.settings import Settings, check_schedule, check_stop
+from quenchphys.smc.assignment import Assignment
 from quenchphys.smc.levels import Temperatures
 from quenchphys.smc.loop import run
 from quenchphys.stopping import ReachedBeta, StopRule, without_energy
@@ -99,4 +101,5 @@ def temper(
     end = ReachedBeta(float(np.float32(beta)))
     rule = end if stop is None else end | without_energy(check_stop(stop))
     family = Temperatures(np.float32(beta))
-    return run(problem, "temper", family, settings, rule, schedule, meter("temper", progress), checkpoint, devices)
+    work = Assignment(view(problem), "temper", family, settings, rule, schedule)
+    return run(work, meter("temper", progress), checkpoint, devices)

@@ -1,13 +1,14 @@
-"""The account of a growing ladder, kept on the host in float64: volumes, evidence so far, and who has ended, and why.
+"""Volumes and evidence of a growing ladder, on the host in float64, and which replicas have ended, and why.
 
 The evidence above a level, the integral of G(E) exp(-beta E) dE = Gamma(nu+1) Z(beta) / beta^(nu+1), is summed by the
-trapezium rule down the ladder, at every beta the rules ask for; the part above E_0 comes from the prior draws, each of which
-carries exp(-beta U) Gamma(nu+1, beta (E_0 - U)) / (M beta^(nu+1)) there (the upper incomplete gamma function).  It only
-serves to decide when to stop; estimates use the whole record.
+trapezium rule down the ladder, at every beta that the stop rules need; the part above E_0 comes from the prior draws, each
+of which carries exp(-beta U) Gamma(nu+1, beta (E_0 - U)) / (M beta^(nu+1)) there (the upper incomplete gamma function).  It
+only serves to decide when to stop; estimates use the whole record.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import time
 
@@ -27,8 +28,8 @@ FROZEN_ACCEPTANCE = 0.01
 FROZEN_DISPLACEMENT = 0.01
 
 
-class Account:
-    """One entry for each replica; `after` is called once a level."""
+class Evidence:
+    """One entry for each replica; `add` is called once a level."""
 
     def __init__(self, family: Family, log_first: np.ndarray, prior_energy: np.ndarray, stop: StopRule, adaptive: bool):
         self._stop, self._adaptive = stop, adaptive
@@ -42,7 +43,7 @@ class Account:
         self.log_volume = log_first.astype(np.float64)
         self.parameter: np.ndarray = np.full(len(log_first), np.nan)
         self.levels = 0
-        self.remaining = math.inf  # how far the stop rule says the end is, for the replica farthest from it
+        self.remaining = math.inf  # distance to the end by the stop rule, of the replica farthest from it
         self.level_count = np.zeros(len(log_first), int)
         self.outcomes: list[Outcome | None] = [None] * len(log_first)
 
@@ -51,8 +52,8 @@ class Account:
         """Replicas that have not ended."""
         return np.array([r for r, outcome in enumerate(self.outcomes) if outcome is None], dtype=int)
 
-    def after(self, rung: Rung) -> np.ndarray:
-        """Take one level (host arrays) into account; returns log G of all replicas at it."""
+    def add(self, rung: Rung) -> np.ndarray:
+        """Add one level (host arrays); returns log G of all replicas at it."""
         advanced = self._advance(rung)
         elapsed = agreed(int(1000 * (time.monotonic() - self._begun))) / 1000
         self.remaining = 0.0
@@ -78,7 +79,7 @@ class Account:
         return self.log_volume.copy()
 
     def _advance(self, rung: Rung) -> np.ndarray:
-        """Update volumes and evidence; says which replicas found a new level with particles in it."""
+        """Update volumes and evidence; returns which replicas found a new level with particles in it."""
         before = self.parameter
         self.parameter = np.asarray(rung.parameter, np.float64)
         moved = (rung.acceptance >= FROZEN_ACCEPTANCE) & (rung.displacement >= FROZEN_DISPLACEMENT)
@@ -111,16 +112,21 @@ class Account:
     ARRAYS = ("log_volume", "parameter", "level_count", "_still", "_log_integrand", "_log_integral")
 
     def state(self) -> dict[str, np.ndarray]:
-        outcomes = [-1 if outcome is None else list(Outcome).index(outcome) for outcome in self.outcomes]
-        elapsed = time.monotonic() - self._begun
-        scalars = {"outcomes": np.array(outcomes), "levels": np.array(self.levels), "elapsed": np.array(elapsed)}
+        """Everything, as arrays; outcomes by name, as the bytes of a JSON list."""
+        names = json.dumps([None if outcome is None else outcome.value for outcome in self.outcomes])
+        scalars = {
+            "outcomes": np.frombuffer(names.encode(), np.uint8),
+            "levels": np.array(self.levels),
+            "elapsed": np.array(time.monotonic() - self._begun),
+        }
         return scalars | {name: getattr(self, name) for name in self.ARRAYS if getattr(self, name).size}
 
     def resume(self, state: dict[str, np.ndarray]) -> None:
-        """Go on from an account kept before; time spent then counts."""
+        """Continue from a state that was kept; time spent before counts."""
         for name in self.ARRAYS:
             if name in state:
                 setattr(self, name, np.array(state[name]))
         self.levels = int(state["levels"])
-        self.outcomes = [None if i < 0 else list(Outcome)[int(i)] for i in state["outcomes"]]
+        names = json.loads(np.asarray(state["outcomes"], np.uint8).tobytes())
+        self.outcomes = [None if name is None else Outcome(name) for name in names]
         self._begun = time.monotonic() - float(state["elapsed"])

@@ -1,4 +1,4 @@
-"""A run on its way, and how it becomes arrays for a checkpoint and comes back."""
+"""The state of an unfinished run, and how it becomes arrays for a checkpoint and comes back."""
 
 from __future__ import annotations
 
@@ -9,73 +9,73 @@ from typing import Any
 import jax
 import numpy as np
 
+from quenchphys.fingerprint import fingerprint
 from quenchphys.parallel.processes import to_host
 from quenchphys.parallel.random_numbers import GENERATOR
-from quenchphys.problem import ProblemView
-from quenchphys.settings import Settings
+from quenchphys.smc.assignment import Assignment, plain
 from quenchphys.smc.density import Point
-from quenchphys.smc.evidence import Account
-from quenchphys.smc.levels import Family
+from quenchphys.smc.evidence import Evidence
 from quenchphys.smc.step import State
-from quenchphys.stopping import StopRule
 from quenchphys.storage.album import Album
-from quenchphys.storage.build_ladder import plain
-from quenchphys.storage.checkpoint import Arrays, Store
+from quenchphys.storage.checkpoint import Arrays, Generation, Store
 from quenchphys.storage.record import Record
 from quenchphys.tuning.dual_averaging import DualAveraging
 from quenchphys.tuning.mutation_count import MutationCount
+from quenchphys.version import __version__
 
-FORMAT = 3  # of a checkpoint
+FORMAT = 4  # of a checkpoint
 GROUPS = ("point", "seen", "tuner")  # parts of a state that have parts
 
 
 @dataclass
-class Course:
-    """A run on its way: the population on the device, and on the host what was learnt from it."""
+class RunState:
+    """An unfinished run: the population on the device, and on the host what was learnt from it."""
 
-    state: Any
-    account: Account
+    state: State
+    evidence: Evidence
     pace: MutationCount
     record: Record
     album: Album
     prior: dict[str, np.ndarray]
+    """Energy and observables of the prior draws."""
     undefined: np.ndarray
-    parent: np.ndarray  # of the first level
+    """Prior draws with undefined energy."""
+    parent: np.ndarray
+    """Prior draws that the particles of the first level are copies of."""
 
 
-def resume(
-    kept: tuple[Arrays, Arrays, Arrays],
-    family: Family,
-    rule: StopRule,
-    schedule: np.ndarray | None,
-    pace: MutationCount,
-    album_size: int,
-    folder: Path,
-) -> Course:
-    """Take up a run where its checkpoint left it."""
-    once, state, host = kept
-    prior = {name.removeprefix("prior "): value for name, value in once.items() if name.startswith("prior ")}
-    account = Account(family, once["log_first"], prior["energy"], rule, adaptive=schedule is None)
-    account.resume(_under("account", host))
-    record = Record.resume(folder, account.levels)
-    album = Album.resume(album_size, _under("album", host))
+def resume(work: Assignment, kept: Generation, folder: Path) -> RunState:
+    """Continue a run from its checkpoint; `folder` holds the record."""
+    once, host = kept.once, kept.host
+    prior = _under("prior", once)
+    evidence = Evidence(work.family, once["log_first"], prior["energy"], work.rule, work.adaptive)
+    evidence.resume(_under("evidence", host))
+    pace = MutationCount(work.settings.kernel, work.dimension)
     pace.resume(_under("pace", host))
-    return Course(state_from(state), account, pace, record, album, prior, once["undefined"], once["parent"])
+    return RunState(
+        state=state_from(kept.state),
+        evidence=evidence,
+        pace=pace,
+        record=Record.resume(folder, evidence.levels),
+        album=Album.resume(work.album_size, _under("album", host)),
+        prior=prior,
+        undefined=once["undefined"],
+        parent=once["parent"],
+    )
 
 
-def save(course: Course, store: Store) -> None:
-    """Keep the course as it is now; the record must be on disk before the state that relies on it."""
+def save(course: RunState, store: Store) -> None:
+    """Write the state as it is now; the record must be on disk before the state that relies on it."""
     course.record.flush()
-    host = {f"account {name}": value for name, value in course.account.state().items()}
-    host |= {f"pace {name}": value for name, value in course.pace.state().items()}
-    host |= {f"album {name}": value for name, value in course.album.state().items()}
-    store.save(course.account.levels, state_to(course.state), host)
+    parts = {"evidence": course.evidence.state(), "pace": course.pace.state(), "album": course.album.state()}
+    host = {f"{part} {name}": value for part, arrays in parts.items() for name, value in arrays.items()}
+    store.save(course.evidence.levels, state_to(course.state), host)
 
 
 def state_to(state: State) -> Arrays:
     """The population as plain arrays; random keys by their words."""
-    plain = state._replace(key=jax.random.key_data(state.key), common=jax.random.key_data(state.common))
-    parts = plain._asdict()
+    bare = state._replace(key=jax.random.key_data(state.key), common=jax.random.key_data(state.common))
+    parts = bare._asdict()
     for group in GROUPS:
         inner = parts.pop(group)
         inner = inner if isinstance(inner, dict) else inner._asdict()
@@ -84,7 +84,8 @@ def state_to(state: State) -> Arrays:
 
 
 def state_from(arrays: Arrays) -> State:
-    parts: dict[str, Any] = dict(arrays)  # numpy on the host is as good as an array of the device
+    """The inverse of `state_to`."""
+    parts: dict[str, Any] = dict(arrays)  # programs take arrays of the host as well
     kinds = (Point, dict, DualAveraging)
     groups = {group: make(**_under(group, parts)) for group, make in zip(GROUPS, kinds, strict=True)}
     rest = {name: value for name, value in parts.items() if name in State._fields}
@@ -92,32 +93,19 @@ def state_from(arrays: Arrays) -> State:
     return State(**groups, **keys, **rest)
 
 
-def identity(
-    problem: ProblemView,
-    method: str,
-    family: Family,
-    settings: Settings,
-    stop: StopRule,
-    schedule: np.ndarray | None,
-) -> dict[str, Any]:
-    """What must be the same for a run to go on: said in the checkpoint, compared when it is taken up."""
-    from quenchphys import __version__
-
-    # A model may say nothing about itself: the energies of a few draws tell two of them apart.
-    draws = problem.sample_prior(jax.random.key(0), 4)
+def identity(work: Assignment) -> dict[str, Any]:
+    """What must be the same for a run to continue; the number of devices is no part of it."""
     return {
         "format": FORMAT,
         "quenchphys": __version__,
         "jax": jax.__version__,
         "backend": jax.default_backend(),
-        "method": method,
-        "model": problem.name,
-        "parameters": problem.parameters,
-        "energies": [float(energy).hex() for energy in jax.vmap(problem.energy)(draws)],
-        "settings": plain(settings),
-        "family": repr(family),
-        "stop": repr(stop),
-        "schedule": None if schedule is None else [float(value) for value in schedule],
+        "method": work.method,
+        "problem": fingerprint(work.problem),
+        "settings": plain(work.settings),
+        "family": repr(work.family),
+        "stop": repr(work.stop),
+        "schedule": None if work.schedule is None else [float(value) for value in work.schedule],
     }
 
 

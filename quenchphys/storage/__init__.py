@@ -1,0 +1,1 @@
+"""Files of ladders, walks and unfinished runs."""

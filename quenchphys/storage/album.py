@@ -18,7 +18,7 @@ class Album:
         self._kept: list[tuple[np.ndarray, np.ndarray, int]] = []
 
     def offer(self, level: int, particle: np.ndarray, field: np.ndarray) -> None:
-        """particle (replica, kept) and field (replica, kept, *shape) of one level."""
+        """Offer the configurations of one level: particle (replica, kept) and field (replica, kept, *shape)."""
         for k in range(particle.shape[1]):
             if self._offered % self._stride == 0:
                 self._index.append(self._offered)
@@ -44,6 +44,7 @@ class Album:
 
     @staticmethod
     def resume(limit: int, state: dict[str, np.ndarray]) -> Album:
+        """The album that `state` was taken of."""
         album = Album(limit)
         album._stride, album._offered = (int(n) for n in state["counts"])
         album._index = [int(i) for i in state["index"]]

@@ -1,13 +1,11 @@
-"""How the record of a run becomes a `Ladder`: labelled arrays, units, long names, and everything needed to repeat it."""
+"""How the record of a run becomes a `Ladder`: labelled arrays, an outcome, and everything needed to repeat the run."""
 
 from __future__ import annotations
 
 import json
 import math
 import platform
-import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -15,130 +13,70 @@ from typing import Any
 import jax
 import numpy as np
 import xarray as xr
-from jax.sharding import Mesh
 
 from quenchphys.ladder import Ladder
 from quenchphys.outcome import Outcome
 from quenchphys.problem import ProblemView
-from quenchphys.settings import Settings
-from quenchphys.smc.evidence import Account
+from quenchphys.smc.assignment import Assignment, Machine, plain
 from quenchphys.smc.levels import Family, SoftLevels
-from quenchphys.smc.step import Plan
+from quenchphys.smc.run_state import RunState
 from quenchphys.storage.album import Album
-from quenchphys.storage.record import Record
+from quenchphys.storage.schema import LADDER, LADDER_FORMAT, labelled
 from quenchphys.storage.streaming import blocks, release
-
-FORMAT = "quenchphys-ladder"
-FORMAT_VERSION = 1
 
 # A NaN among a thousand proposals, over some levels, is no accident of one diverging trajectory.
 UNDEFINED_SHARE, UNDEFINED_LEVELS = 1e-3, 16
-# A phase was met if at some level, or among the prior draws, it had this share of the weight.
+# A phase was reached if at some level, or among the prior draws, it had this share of the weight.
 MET_SHARE = 0.1
-
-LONG_NAMES = {
-    "energy": "energy of the level, E",
-    "beta": "inverse temperature of the stage",
-    "log_volume": "log of the volume of the level, log E_prior[f(U)]",
-    "acceptance": "mean acceptance probability",
-    "step_size": "step size of the kernel, in units of the scale of a coordinate",
-    "displacement": "root mean square move of a coordinate in the level, in units of its scale",
-    "ess": "effective size of the carried weights, as a fraction of the particles",
-    "lineages": "number of distinct ancestors at level 0",
-    "resampled": "whether the population was resampled on entering the level",
-    "undefined": "share of proposals with undefined (NaN) energy",
-    "transitions": "transitions of the kernel at the level",
-    "correlation": "correlation of energy and observables of a particle before and after the mutation of the level",
-}
+PREFIX = "observable "  # of observables in the record
 
 
-def assemble(
-    problem: ProblemView,
-    method: str,
-    family: Family,
-    settings: Settings,
-    plan: Plan,
-    mesh: Mesh,
-    account: Account,
-    record: Record,
-    album: Album,
-    prior: dict[str, np.ndarray],
-    undefined: np.ndarray,
-    begun: float,
-) -> Ladder:
-    count = account.level_count
-    arrays = record.finish(account.levels)
-    levels = _levels(arrays, "energy" if method == "quench" else "beta")
-    levels["level_count"] = ("replica", count, {"long_name": "number of levels"})
-    seen = sorted(name.removeprefix("observable ") for name in arrays if name.startswith("observable "))
-    levels["correlation"] = (("replica", "level", "quantity"), arrays["correlation"])
-    levels["correlation"].attrs["long_name"] = LONG_NAMES["correlation"]
-    levels = levels.assign_coords(quantity=["energy", *seen])
-    particles = xr.Dataset(
-        {name: (("replica", "level", "particle"), arrays[name]) for name in ("energy", "log_weight", "parent")}
-        | {
-            name.removeprefix("observable "): (("replica", "level", "particle"), array)
-            for name, array in arrays.items()
-            if name.startswith("observable ")
+def assemble(work: Assignment, machine: Machine, course: RunState, seconds: float) -> Ladder:
+    """The ladder of a run in which every replica has ended, after so many seconds."""
+    arrays = course.record.finish(course.evidence.levels)
+    groups = {
+        "levels": _levels(work.method, arrays, course.evidence.level_count),
+        "particles": _particles(arrays),
+        "prior": xr.Dataset({name: (("replica", "draw"), value) for name, value in course.prior.items()}),
+        "configurations": _configurations(work.problem, course.album, course.evidence.level_count),
+    }
+    outcome = judge(work.problem, course, groups["levels"], groups["particles"], groups["prior"])
+    gradients = float(groups["levels"]["transitions"].clip(min=0).sum()) * machine.plan.kernel.gradients()
+    root = xr.Dataset(
+        attrs={
+            "format": LADDER_FORMAT,
+            "method": work.method,
+            "softness": softness_of(work.family),
+            "outcome": outcome.value,
+            "replica_outcomes": json.dumps([o.value for o in course.evidence.outcomes if o]),
+            "undefined_draws": int(course.undefined.sum()),
+            "seed": int(work.settings.seed),
+            "problem": work.problem.name,
+            "parameters": json.dumps(work.problem.parameters),
+            "couplings": json.dumps(work.problem.couplings),
+            "phases": json.dumps(_bounds(work.problem.phases)),
+            "settings": json.dumps(plain(work.settings)),
+            "dimension": work.dimension,
+            "gradients_per_level": gradients / max(int(course.evidence.level_count.sum()), 1),
+            "gradients": gradients * machine.plan.particles,
+            "wall_time": seconds,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "backend": jax.default_backend(),
+            "devices": f"{machine.mesh.shape['replica']} x {machine.mesh.shape['particle']}",
+            "versions": json.dumps(_versions()),
         }
     )
-    particles["energy"].attrs = {"long_name": "energy of the particle, U", "units": "nats"}
-    particles["log_weight"].attrs = {"long_name": "log of the normalised weight carried at the level"}
-    particles["parent"].attrs = {"long_name": "index of the parent at the level before; at level 0, of the prior draw"}
-    draws = xr.Dataset({name: (("replica", "draw"), value) for name, value in prior.items()})
-    draws["energy"].attrs = {"long_name": "energy of the prior draw, U", "units": "nats"}
-
-    dimension = int(np.prod(_shape(album)))
-    gradients = float(levels["transitions"].clip(min=0).sum()) * plan.kernel.gradients()
-    outcome = judge(problem, account, levels, particles, draws, undefined)
-    tree = xr.DataTree.from_dict(
-        {
-            "/": xr.Dataset(
-                attrs={
-                    "format": FORMAT,
-                    "format_version": FORMAT_VERSION,
-                    "method": method,
-                    "softness": float(family.softness) if isinstance(family, SoftLevels) else float("nan"),
-                    "outcome": outcome.value,
-                    "replica_outcomes": json.dumps([o.value for o in account.outcomes if o]),
-                    "undefined_draws": int(undefined.sum()),
-                    "seed": int(settings.seed),
-                    "problem": problem.name,
-                    "parameters": json.dumps(problem.parameters),
-                    "couplings": json.dumps(problem.couplings),
-                    "phases": json.dumps(_bounds(problem.phases)),
-                    "settings": json.dumps(plain(settings)),
-                    "dimension": dimension,
-                    "gradients_per_level": gradients / max(int(count.sum()), 1),
-                    "gradients": gradients * plan.particles,
-                    "wall_time": time.monotonic() - begun,
-                    "created": datetime.now(UTC).isoformat(timespec="seconds"),
-                    "backend": jax.default_backend(),
-                    "devices": f"{mesh.shape['replica']} x {mesh.shape['particle']}",
-                    "versions": json.dumps(_versions()),
-                }
-            ),
-            "levels": levels,
-            "particles": particles,
-            "prior": draws,
-            "configurations": _configurations(problem, album, count),
-        }
-    )
-    return Ladder(tree)
+    labels = {group: labelled(data, LADDER, group) for group, data in groups.items()}
+    return Ladder(xr.DataTree.from_dict({"/": root, **labels}))
 
 
 def judge(
-    problem: ProblemView,
-    account: Account,
-    levels: xr.Dataset,
-    particles: xr.Dataset,
-    draws: xr.Dataset,
-    undefined: np.ndarray,
+    problem: ProblemView, course: RunState, levels: xr.Dataset, particles: xr.Dataset, draws: xr.Dataset
 ) -> Outcome:
     """The outcome of the whole: the worst thing that happened to any replica."""
-    outcomes = [o for o in account.outcomes if o]
+    outcomes = [o for o in course.evidence.outcomes if o]
     proposals = levels["undefined"].coarsen(level=UNDEFINED_LEVELS, boundary="pad").mean()
-    if undefined.any() or bool((proposals > UNDEFINED_SHARE).any()):
+    if course.undefined.any() or bool((proposals > UNDEFINED_SHARE).any()):
         return Outcome.UNDEFINED_ENERGY
     for bad in (Outcome.FROZEN, Outcome.LEVEL_LIMIT, Outcome.TIME_LIMIT):
         if bad in outcomes:
@@ -162,47 +100,43 @@ def _largest_share(log_weight: np.ndarray, value: np.ndarray, low: float, high: 
     return largest
 
 
-def _levels(arrays: dict[str, np.ndarray], parameter: str) -> xr.Dataset:
-    named = {
-        parameter if name == "parameter" else name: name
-        for name in (
-            "parameter",
-            "log_volume",
-            "acceptance",
-            "step_size",
-            "displacement",
-            "ess",
-            "lineages",
-            "resampled",
-            "undefined",
-            "transitions",
-        )
-    }
-    levels = xr.Dataset(
-        {label: (("replica", "level"), arrays[name], {"long_name": LONG_NAMES[label]}) for label, name in named.items()}
-    )
-    if parameter == "energy":
-        levels["energy"].attrs["units"] = "nats"
-    return levels
+def softness_of(family: Family) -> float:
+    """nu of soft levels; NaN for temperatures."""
+    return float(family.softness) if isinstance(family, SoftLevels) else math.nan
+
+
+def _levels(method: str, arrays: dict[str, np.ndarray], count: np.ndarray) -> xr.Dataset:
+    recorded = {"energy" if method == "quench" else "beta": arrays["parameter"]}
+    same = [row for row in LADDER if row.group == "levels" and row.dims == ("replica", "level") and row.name in arrays]
+    recorded |= {row.name: arrays[row.name] for row in same if row.name != "energy"}  # in the record, of particles
+    levels = xr.Dataset({name: (("replica", "level"), array) for name, array in recorded.items()})
+    levels["level_count"] = ("replica", count)
+    levels["correlation"] = (("replica", "level", "quantity"), arrays["correlation"])
+    return levels.assign_coords(quantity=["energy", *sorted(_observables(arrays))])
+
+
+def _particles(arrays: dict[str, np.ndarray]) -> xr.Dataset:
+    own = {name: arrays[name] for name in ("energy", "log_weight", "parent")}
+    dims = ("replica", "level", "particle")
+    return xr.Dataset({name: (dims, array) for name, array in (own | _observables(arrays)).items()})
+
+
+def _observables(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name.removeprefix(PREFIX): array for name, array in arrays.items() if name.startswith(PREFIX)}
 
 
 def _configurations(problem: ProblemView, album: Album, count: np.ndarray) -> xr.Dataset:
     level, particle, field = album.finish()
-    dims = problem.dims
     # A replica that ended before the level of a picture has none there.
     ended = level[None, :] >= count[:, None]
     field = np.where(ended.reshape(ended.shape + (1,) * (field.ndim - 2)), np.nan, field)
     return xr.Dataset(
         {
-            "field": (("replica", "sample", *dims), field, {"long_name": "configuration"}),
-            "level": (("replica", "sample"), np.where(ended, -1, level), {"long_name": "level of the configuration"}),
-            "particle": (("replica", "sample"), np.where(ended, -1, particle), {"long_name": "particle it is"}),
+            "field": (("replica", "sample", *problem.dims), field),
+            "level": (("replica", "sample"), np.where(ended, -1, level)),
+            "particle": (("replica", "sample"), np.where(ended, -1, particle)),
         }
     )
-
-
-def _shape(album: Album) -> tuple[int, ...]:
-    return album.finish()[2].shape[2:]
 
 
 def _bounds(phases: Mapping[str, tuple[str, float, float]]) -> dict[str, Any]:
@@ -211,11 +145,6 @@ def _bounds(phases: Mapping[str, tuple[str, float, float]]) -> dict[str, Any]:
         name: [observable, *(bound if math.isfinite(bound) else None for bound in bounds)]
         for name, (observable, *bounds) in phases.items()
     }
-
-
-def plain(settings: Settings) -> dict[str, Any]:
-    kernel = vars(settings.kernel) | {"name": type(settings.kernel).__name__}
-    return {k: v for k, v in asdict(settings).items() if k != "kernel"} | {"kernel": kernel}
 
 
 def _versions() -> dict[str, str]:

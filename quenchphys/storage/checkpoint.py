@@ -1,19 +1,18 @@
-"""A run that can be killed at any moment and goes on where it was.
+"""Checkpoints: a run can be killed at any moment and continues where it was.
 
-    folder/run.json            what is run: method, model, settings, versions
+    folder/run.json            the run: method, problem, settings, versions
     folder/prior.npz           the prior draws
     folder/record/             what was recorded so far, one file a variable, appended block by block
-    folder/generations/N/      the state after N levels (orbax): population, random keys, adaptation, account; two are kept
+    folder/generations/N/      the state after N levels (orbax): population, random keys, adaptation, evidence; two are kept
     folder/lock                held while a run uses the folder
 
 A generation is written in the background.  It names the number of levels it belongs to and a digest of its contents; the
-record is cut to that number when a run goes on from it, and a generation that cannot be read, or whose digest does not fit,
-is passed over for the one before.  Nothing in these files is ever executed.
+record is cut to that number when a run continues from it, and a generation that cannot be read, or whose digest does not
+match, is skipped in favour of the one before.  Nothing in these files is ever executed.
 """
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import json
@@ -24,11 +23,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
+from quenchphys.console.messages import one_line, why_not_written
+from quenchphys.fingerprint import difference
 from quenchphys.parallel.processes import agreed, first
 from quenchphys.storage.netcdf import write_whole
 
@@ -37,9 +38,34 @@ PATIENCE = 7 * 24 * 3600  # seconds that a generation may take: a run may be sto
 Arrays = dict[str, np.ndarray]
 
 
+class Generation(NamedTuple):
+    """What a checkpoint holds of one moment."""
+
+    once: Arrays
+    """The prior draws, and what else is made once."""
+    state: Arrays
+    """The population."""
+    host: Arrays
+    """What the host has learnt from it."""
+
+
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a run keeps its state, and how often: after so many minutes, or after so many levels if these come first."""
+    """Where a run keeps its state, and how often: after so many minutes, or after so many levels if these come first.
+
+    Parameters
+    ----------
+    folder
+        A folder for this run alone; it is made if it does not exist.
+    minutes
+        Time between two checkpoints.
+    levels
+        Number of levels between two checkpoints; None: only the time counts.
+
+    Examples
+    --------
+    >>> ladder = qp.quench(model, checkpoint=qp.Checkpoint("state", minutes=1))
+    """
 
     folder: str | os.PathLike[str]
     minutes: float = 5.0
@@ -58,14 +84,14 @@ class Checkpoint:
 def opened(
     checkpoint: Checkpoint | str | os.PathLike[str] | None, identity: Mapping[str, Any]
 ) -> Iterator[Store | None]:
-    """The store of a run, locked; None without a checkpoint."""
+    """The store of a run, locked while it is open; None without a checkpoint."""
     if checkpoint is None:
         yield None
         return
-    asked = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-    folder = Path(asked.folder)
+    wanted = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+    folder = Path(wanted.folder)
     if not first():
-        yield Store(folder, asked, identity)
+        yield Store(folder, wanted, identity)
         return
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"A checkpoint is a folder, but {folder} is a file.")
@@ -78,8 +104,10 @@ def opened(
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise RuntimeError(f"Another run is using the checkpoint folder {folder}; give this one another.") from None
-        store = Store(folder, asked, identity)
+            raise RuntimeError(
+                f"Another run is using the checkpoint folder {folder}; give this run another folder."
+            ) from None
+        store = Store(folder, wanted, identity)
         try:
             yield store
         finally:
@@ -87,10 +115,10 @@ def opened(
 
 
 class Store:
-    """The files of one run, written by the first process and read by all."""
+    """The files of one unfinished run, written by the first process and read by all."""
 
-    def __init__(self, folder: Path, asked: Checkpoint, identity: Mapping[str, Any]):
-        self.folder, self._asked = folder, asked
+    def __init__(self, folder: Path, wanted: Checkpoint, identity: Mapping[str, Any]):
+        self.folder, self._wanted = folder, wanted
         self._manager: Any = None
         self._saved_level, self._saved_time = 0, time.monotonic()
         if not first():
@@ -105,13 +133,11 @@ class Store:
             text = json.dumps(now, indent=2)
             write_whole(folder / "run.json", lambda part: part.write_text(text))
         elif before != now:
-            raise ValueError(
-                f"The checkpoint in {folder} belongs to another run: {difference(before, now)}; give another folder, or "
-                "the same settings."
-            )
+            raise ValueError(_refusal(folder, before, now))
 
     @property
     def record(self) -> Path:
+        """The folder of the record."""
         return self.folder / "record"
 
     @property
@@ -119,21 +145,21 @@ class Store:
         return (self.folder / "generations").absolute()
 
     def begin(self, prior: Arrays) -> None:
-        """Keep what is drawn once."""
+        """Write what is made once: the prior draws."""
         if not first():
             return
         write_whole(self.folder / "prior.npz", lambda part: _savez(part, prior), overwrite=True)
         self.record.mkdir(exist_ok=True)
 
-    def latest(self) -> tuple[Arrays, Arrays, Arrays] | None:
-        """(prior, state, host) of the newest generation that can be read."""
+    def latest(self) -> Generation | None:
+        """The newest generation that can be read."""
         found = self._newest() if first() else None
         level = agreed(self._saved_level if found is not None else 0)
         if level and not first():
             self._saved_level, found = level, self._read(level)
         return found
 
-    def _newest(self) -> tuple[Arrays, Arrays, Arrays] | None:
+    def _newest(self) -> Generation | None:
         if not self._generations.is_dir():
             return None
         generations = self._open().all_steps()
@@ -141,18 +167,18 @@ class Store:
             try:
                 found = self._read(level)
             except Exception as cause:  # torn, corrupted, or half deleted: whatever it is, the one before may be whole
-                print(f"checkpoint after {level} levels passed over: {_one_line(cause)}", flush=True)
+                print(f"Skipping the checkpoint after {level} levels: {one_line(cause)}.", flush=True)
                 continue
             for newer in [other for other in generations if other > level]:
                 self._open().delete(newer)
             self._saved_level = level
             return found
         if generations:
-            # They may be readable elsewhere or later, so they are not thrown away for a run that begins anew.
-            raise ValueError(f"No checkpoint in {self.folder} can be read; move it away, or give another folder.")
+            # They may be readable elsewhere or later, so a run that begins again does not delete them.
+            raise ValueError(f"No checkpoint in {self.folder} can be read; move the folder away, or give another one.")
         return None
 
-    def _read(self, level: int) -> tuple[Arrays, Arrays, Arrays]:
+    def _read(self, level: int) -> Generation:
         import orbax.checkpoint as ocp  # takes seconds to import, and a short run never needs it
 
         items = ocp.args.Composite(
@@ -161,20 +187,21 @@ class Store:
         found = self._open().restore(level, args=items)
         state, host = ({k: np.asarray(v) for k, v in found[item].items()} for item in ("state", "host"))
         if found["seal"]["digest"] != digest(state | host):
-            raise ValueError("its digest does not fit")
+            raise ValueError("its digest does not match")
         with np.load(self.folder / "prior.npz", allow_pickle=False) as kept:
-            return {name: kept[name] for name in kept.files}, state, host
+            return Generation({name: kept[name] for name in kept.files}, state, host)
 
     def due(self, level: int) -> bool:
-        levels = math.inf if self._asked.levels is None else self._asked.levels
-        late = time.monotonic() - self._saved_time >= 60 * self._asked.minutes
+        """Whether it is time for another generation."""
+        levels = math.inf if self._wanted.levels is None else self._wanted.levels
+        late = time.monotonic() - self._saved_time >= 60 * self._wanted.minutes
         return bool(agreed(late or level - self._saved_level >= levels))
 
     def save(self, level: int, state: Arrays, host: Arrays) -> None:
         """Write a generation in the background; waits only for the one before.
 
-        If that one failed, this one is written by another writer while the run waits: one generation that is lost is no
-        reason to end a run, a disk that takes none is.
+        If that one failed, this one is written by another writer while the run waits: losing one generation is no reason
+        to end a run, a disk that accepts none is.
         """
         import orbax.checkpoint as ocp
 
@@ -203,6 +230,7 @@ class Store:
         self._saved_level, self._saved_time = level, time.monotonic()
 
     def close(self) -> None:
+        """Wait for the last generation."""
         if self._manager is not None:
             manager, self._manager = self._manager, None
             try:
@@ -212,9 +240,7 @@ class Store:
                 raise self._cannot_be_written(cause) from None
 
     def _cannot_be_written(self, cause: Exception) -> OSError:
-        # Errors of the background writer name a temporary file first and the reason last.
-        why = str(cause).strip().splitlines() or [type(cause).__name__]
-        return OSError(f"The checkpoint in {self.folder} cannot be written: {_reason(why[0])}.")
+        return OSError(f"The checkpoint in {self.folder} cannot be written: {why_not_written(cause)}.")
 
     def _open(self) -> Any:
         import orbax.checkpoint as ocp
@@ -237,8 +263,22 @@ class Store:
         return self._manager
 
 
+def _refusal(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Why the run in a folder is not this one."""
+    was, is_now = before.get("format"), now.get("format")
+    if was != is_now and isinstance(was, int) and isinstance(is_now, int):
+        return (
+            f"The checkpoint in {folder} was written by {'an earlier' if was < is_now else 'a later'} version of quenchphys "
+            f"(format {was}, this one is {is_now}): finish it with that version or give another folder."
+        )
+    return (
+        f"The checkpoint in {folder} belongs to another run: {difference(before, now)}; give another folder, or the same "
+        "problem and settings."
+    )
+
+
 def digest(arrays: Arrays) -> str:
-    """Of names, shapes and contents."""
+    """Digest of names, shapes and contents."""
     seal = hashlib.sha256()
     for name, array in sorted(arrays.items()):
         array = np.ascontiguousarray(array)
@@ -260,24 +300,3 @@ def _read_json(file: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         raise ValueError(f"{file} cannot be read, so the checkpoint beside it cannot be used.") from None
     return found if isinstance(found, dict) else {}
-
-
-def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """The first thing in which two requests differ, in words."""
-    for name in {**now, **before}:
-        was, is_now = before.get(name), now.get(name)
-        if was != is_now:
-            if isinstance(was, Mapping) and isinstance(is_now, Mapping):
-                return difference(was, is_now)
-            return f"{name} was {was!r} and is now {is_now!r}"
-    return "it cannot be read"
-
-
-def _reason(line: str) -> str:
-    """What the operating system said, if it is in the line."""
-    known = [os.strerror(number) for number in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS, errno.EACCES)]
-    return next((words for words in known if words in line), line[:200].rstrip("."))
-
-
-def _one_line(cause: BaseException) -> str:
-    return (str(cause).strip().splitlines() or [type(cause).__name__])[0][:200]

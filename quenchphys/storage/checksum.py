@@ -1,7 +1,7 @@
-"""Is a file what was written?  A seal at its end: the SHA-256 of everything before it.
+"""A seal at the end of a file, the SHA-256 of everything before it, which tells whether the file is as it was written.
 
-HDF5 does not look behind its own end of file, so sealed files open everywhere.  Without it a damaged file might be read as
-if nothing had happened, or keep the HDF5 library busy for ever.  A file without a seal is one that another program wrote.
+HDF5 does not read beyond its own end of file, so sealed files open everywhere.  Without it a damaged file might be read as
+if nothing had happened, or keep the HDF5 library busy forever.  A file without a seal is one that another program wrote.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where the record of a growing ladder lives: in memory while it is small, in files when it is not.
+"""The record of a growing ladder: in memory while it is small, in files when it is not.
 
 A `Column` holds one variable as rows (level, replica, ...).  Above `MEMORY_LIMIT` bytes for all columns together the
 rows go to unnamed temporary files that are mapped, so that the host's memory stays bounded however long the ladder.  With
-a folder, that of a checkpoint, they go to files there from the beginning, and a later run goes on with them.
+the folder of a checkpoint, they go to files there from the beginning, and a later run continues them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import IO, Any
 
 import numpy as np
 
+from quenchphys.console.messages import why_not_written
 from quenchphys.parallel.processes import first
-from quenchphys.storage.netcdf import reason, write_whole
+from quenchphys.storage.netcdf import write_whole
 
 MEMORY_LIMIT = 1 << 30
 
@@ -40,6 +41,7 @@ class Column:
         return 0 if self._file else sum(block.nbytes for block in self._blocks)
 
     def extend(self, rows: np.ndarray) -> None:
+        """Append rows."""
         self.shape, self.dtype = rows.shape[1:], rows.dtype
         self._rows += len(rows)
         if self._file:
@@ -109,6 +111,7 @@ class Record:
         return record
 
     def extend(self, **rows: np.ndarray) -> None:
+        """Append rows (level, replica, ...) to the columns of these names."""
         with self._in_words():
             self._extend(rows)
 
@@ -135,6 +138,7 @@ class Record:
             write_whole(self._folder / "columns.json", lambda part: part.write_text(json.dumps(listed)), overwrite=True)
 
     def finish(self, rows: int) -> dict[str, np.ndarray]:
+        """The first `rows` levels of every column, as (replica, level, ...)."""
         return {name: column.finish(rows) for name, column in self._columns.items()}
 
     @contextmanager
@@ -143,7 +147,7 @@ class Record:
             yield
         except OSError as cause:
             place = self._folder or f"{tempfile.gettempdir()} (TMPDIR chooses another folder)"
-            raise OSError(f"The record in {place} cannot be written: {reason(cause)}.") from None
+            raise OSError(f"The record in {place} cannot be written: {why_not_written(cause)}.") from None
 
     def _new_file(self) -> IO[bytes] | None:
         if self._folder is None:

@@ -1,4 +1,4 @@
-"""How does an array larger than memory get into a file?  By blocks of levels, each given back once it is written."""
+"""Arrays larger than memory, written to a file by blocks of levels; the memory of each is released once it is written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLOCK = 16 << 20  # bytes of a block
 
 
 def blocks(array: np.ndarray, size: int = BLOCK) -> Iterator[slice]:
-    """Slices of the second axis, the levels; what was read of an array on disk is given back after each."""
+    """Slices of the second axis, the levels; pages read from an array on disk are released after each."""
     step = max(1, size // max(1, array.nbytes // max(1, array.shape[1])))
     for begin in range(0, array.shape[1], step):
         yield slice(begin, min(begin + step, array.shape[1]))
@@ -33,7 +33,7 @@ def release(array: np.ndarray) -> None:
 
 
 def without_large(tree: xr.DataTree) -> tuple[xr.DataTree, dict[str, xr.Variable]]:
-    """The tree with what fits into memory, and the rest by path."""
+    """The tree without its large variables, and those by path."""
     small = tree.copy()
     large: dict[str, xr.Variable] = {}
     for group, node in tree.children.items():

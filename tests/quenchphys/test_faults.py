@@ -17,10 +17,13 @@ import pytest
 import quenchphys as qp
 from quenchphys.console import memory
 from quenchphys.console.memory import check_memory, in_words
+from quenchphys.console.messages import last_error, one_line, why_not_written
+from quenchphys.ladder import described
 from quenchphys.parallel import fork_guard
 from quenchphys.settings import Settings
-from quenchphys.storage import netcdf, streaming
+from quenchphys.storage import streaming
 from quenchphys.storage.record import Record, blanked
+from quenchphys.storage.schema import LADDER_GROUPS
 
 TARGET = qp.targets.gaussian(16)
 SMALL = {"particles": 64, "replicas": 2, "seed": 3}
@@ -51,7 +54,7 @@ class Watch:
 
 
 def equal(one: qp.Ladder, other: qp.Ladder) -> bool:
-    return all(one.tree[g].to_dataset().identical(other.tree[g].to_dataset()) for g in netcdf.GROUPS)
+    return all(one.tree[g].to_dataset().identical(other.tree[g].to_dataset()) for g in LADDER_GROUPS)
 
 
 def test_a_full_disk_leaves_the_older_file(ladder, tmp_path, small_files):
@@ -132,6 +135,35 @@ def test_a_device_that_fails_is_put_into_words(raised, kind, says):
     assert found.value.__suppress_context__
 
 
+@pytest.mark.parametrize(
+    ("cause", "says"),
+    [
+        (ValueError("\n\n  first.  \nsecond"), "first"),
+        (ValueError(), "ValueError"),
+        (ValueError("x" * 300), "x" * 200),
+    ],
+)
+def test_an_error_is_told_in_one_line(cause, says):
+    assert one_line(cause) == says
+
+
+@pytest.mark.parametrize(
+    ("cause", "says"),
+    [
+        (OSError(28, "No space left on device", "/tmp/a"), "No space left on device"),
+        (RuntimeError("errno = 27, error message = 'File too large', buf = 0x55"), "File too large"),
+        (ValueError("ZARR: error writing /tmp/x: Read-only file system [code 3]\nmore"), "Read-only file system"),
+        (TimeoutError("futures but timed out"), "futures but timed out"),
+    ],
+)
+def test_why_a_file_could_not_be_written(cause, says):
+    assert why_not_written(cause) == says
+
+
+def test_the_error_of_a_traceback_is_its_last():
+    assert last_error(ValueError("INTERNAL: a\nTraceback\nKeyError: 1\nValueError: mine.")) == "ValueError: mine"
+
+
 def test_an_energy_without_a_gradient_is_refused():
     class Looping:
         def sample_prior(self, key, n):
@@ -202,7 +234,7 @@ def test_large_variables_are_written_by_blocks_as_small_ones_are(ladder, tmp_pat
     assert equal(one, other)
     for name in ("energy", "parent"):
         assert one.tree["particles"][name].encoding["dtype"] == other.tree["particles"][name].encoding["dtype"]
-    assert equal(qp.load(tmp_path / "by blocks.nc"), qp.Ladder(netcdf._described(ladder.tree)))
+    assert equal(qp.load(tmp_path / "by blocks.nc"), qp.Ladder(described(ladder.tree)))
 
 
 def test_a_mapped_record_is_given_back_and_read_again(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -13,12 +14,16 @@ import threading
 import time
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import quenchphys as qp
+from quenchphys.fingerprint import difference, fingerprint
 from quenchphys.problem import SiteBasis
-from quenchphys.storage.checkpoint import difference
+from quenchphys.smc.evidence import Evidence
+from quenchphys.smc.levels import SoftLevels
 
 TARGET = qp.targets.gaussian(16)
 SMALL = {"particles": 64, "replicas": 2, "seed": 3}
@@ -64,14 +69,14 @@ def test_a_run_goes_on_from_the_generation_before(whole, kept):
 
 
 @pytest.mark.parametrize("part", ["state", "host", "seal"])
-def test_a_corrupted_generation_is_passed_over(whole, kept, part, capsys):
+def test_a_corrupted_generation_is_skipped(whole, kept, part, capsys):
     newest = kept / f"generations/{generations(kept)[-1]}" / part
     for file in [f for f in newest.rglob("*") if f.is_file() and f.stat().st_size]:
         content = bytearray(file.read_bytes())
         content[len(content) // 2] ^= 0xFF
         file.write_bytes(content)
     assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=kept))
-    assert "passed over" in capsys.readouterr().out
+    assert "Skipping the checkpoint after" in capsys.readouterr().out
 
 
 def test_a_ladder_does_not_change_when_its_checkpoint_is_taken_up_again(whole, tmp_path):
@@ -151,30 +156,99 @@ def test_another_request_is_refused(kept, changed, says):
         qp.quench(TARGET, **SMALL | changed, checkpoint=kept)
 
 
-def test_another_model_is_refused_even_if_it_says_nothing_about_itself(tmp_path):
-    class Quadratic:
-        def __init__(self, strength):
-            self.strength = strength
-            self.basis = SiteBasis((3,), np.ones(3, np.float32))
+class Quadratic:
+    """A model that says nothing about itself."""
 
-        def sample_prior(self, key, n):
-            import jax
+    def __init__(self, strength=1.0, far=0.0, prior=0.5, seen=None):
+        self.strength, self.far, self.prior = strength, far, prior
+        self.seen = {"r2": 1.0} if seen is None else seen
+        self.basis = SiteBasis((3,), np.ones(3, np.float32))
 
-            return jax.random.normal(key, (n, 3))
+    def sample_prior(self, key, n):
+        return jax.random.normal(key, (n, 3))
 
-        def log_prior(self, x):
-            return -0.5 * (x * x).sum()
+    def log_prior(self, x):
+        return -self.prior * jnp.sum(x * x)
 
-        def energy(self, x):
-            return self.strength * (x * x).sum()
+    def energy(self, x):
+        r2 = jnp.sum(x * x)
+        return self.strength * r2 + self.far * jnp.maximum(r2 - 15.0, 0.0)  # no prior draw is likely to be out there
 
-    qp.quench(Quadratic(1.0), **SMALL, checkpoint=tmp_path / "run")
-    with pytest.raises(ValueError, match="energies was"):
-        qp.quench(Quadratic(2.0), **SMALL, checkpoint=tmp_path / "run")
+    def observe(self, x):
+        return {name: factor * jnp.sum(x * x) for name, factor in self.seen.items()}
+
+
+@pytest.fixture(scope="module")
+def quadratic(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("quadratic") / "run"
+    qp.quench(Quadratic(), **SMALL, checkpoint=folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("edited", "says"),
+    [
+        (Quadratic(strength=2.0), "the energy of the problem has other values than before"),
+        (Quadratic(far=1.0), "the energy of the problem has other values than before"),
+        (Quadratic(prior=0.6), "the log prior of the problem has other values than before"),
+        (Quadratic(seen={"r2": 2.0}), "the observable r2 of the problem has other values than before"),
+        (Quadratic(seen={"r2": 1.0, "s2": 1.0}), "the problem has an observable 's2' that it did not have before"),
+        (Quadratic(seen={}), "the problem no longer has the observable 'r2'"),
+    ],
+)
+def test_an_edited_model_is_refused_even_if_it_says_nothing_about_itself(quadratic, edited, says):
+    with pytest.raises(ValueError, match=f"belongs to another run: {says}; give another folder") as refused:
+        qp.quench(edited, **SMALL, checkpoint=quadratic)
+    assert "\n" not in str(refused.value)
+
+
+def test_the_same_model_continues(quadratic):
+    qp.quench(Quadratic(), **SMALL, checkpoint=quadratic)
+
+
+def test_a_model_that_was_changed_in_place_has_another_fingerprint():
+    model = Quadratic()
+    before = fingerprint(model)
+    model.strength = 2.0
+    assert difference(before, fingerprint(model)) == "the energy of the problem has other values than before"
+
+
+def test_a_fingerprint_is_plain_and_names_the_problem():
+    found = fingerprint(TARGET)
+    assert json.loads(json.dumps(found)) == found
+    assert found["model"] == "gaussian" and found["shape"] == [16] and found["dtype"] == "float32"
+    assert found == fingerprint(qp.targets.gaussian(16))
 
 
 def test_differences_are_named_where_they_are():
     assert difference({"a": 1, "b": {"c": 2}}, {"a": 1, "b": {"c": 3}}) == "c was 2 and is now 3"
+    assert len(difference({"schedule": list(range(999))}, {"schedule": None})) < 200
+
+
+@pytest.mark.parametrize(("number", "version"), [(3, "an earlier"), (99, "a later")])
+def test_a_checkpoint_of_another_version_is_refused(kept, number, version):
+    run = json.loads((kept / "run.json").read_text())
+    now = run["format"]
+    (kept / "run.json").write_text(json.dumps(run | {"format": number, "energies": ["0x1.0p+0"]}))
+    expected = (
+        f"The checkpoint in {kept} was written by {version} version of quenchphys (format {number}, this one is {now}): "
+        "finish it with that version or give another folder."
+    )
+    with pytest.raises(ValueError) as refused:
+        qp.quench(TARGET, **SMALL, checkpoint=kept)
+    assert str(refused.value) == expected
+
+
+def test_outcomes_are_kept_by_name():
+    def begin() -> Evidence:
+        return Evidence(SoftLevels(np.float32(2)), np.zeros(3), np.zeros((3, 5)), qp.LevelLimit(3), adaptive=True)
+
+    evidence, again = begin(), begin()
+    evidence.outcomes = [None, qp.Outcome.FROZEN, qp.Outcome.CONVERGED]
+    state = evidence.state()
+    assert b"frozen" in state["outcomes"].tobytes()
+    again.resume(state)
+    assert again.outcomes == evidence.outcomes
 
 
 def test_two_runs_cannot_share_a_folder(kept):
@@ -204,7 +278,7 @@ def test_ctrl_c_keeps_the_state_and_says_how_to_go_on(whole, tmp_path, ctrl_c):
         def close(self):
             pass
 
-    with pytest.raises(qp.Interrupted, match="the same call goes on from"):
+    with pytest.raises(qp.Interrupted, match="run the same call again to continue from"):
         qp.quench(TARGET, **SMALL, checkpoint=tmp_path / "run", progress=Impatient())
     assert signal.getsignal(signal.SIGINT) is ctrl_c
     assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=tmp_path / "run"))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from quenchphys.storage.netcdf import load, save
+import quenchphys as qp
 from tests.support import synthetic
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -29,8 +29,8 @@ def run(code, *arguments):
 
 
 def test_round_trip(ladder, tmp_path):
-    path = save(ladder, tmp_path / "ladder.nc")
-    again = load(path)
+    path = ladder.save(tmp_path / "ladder.nc")
+    again = qp.load(path)
     assert again.tree.equals(ladder.tree)
     assert again.couplings == ladder.couplings
     assert again.outcome is ladder.outcome
@@ -41,7 +41,7 @@ def test_round_trip(ladder, tmp_path):
 
 
 def test_a_stranger_reads_it_with_xarray_alone(ladder, tmp_path):
-    path = save(ladder, tmp_path / "ladder.nc")
+    path = ladder.save(tmp_path / "ladder.nc")
     code = """
 import sys, xarray
 tree = xarray.open_datatree(sys.argv[1])
@@ -60,23 +60,22 @@ def test_an_existing_file_is_kept_unless_asked(ladder, tmp_path):
     path = tmp_path / "ladder.nc"
     path.write_bytes(b"precious")
     with pytest.raises(FileExistsError, match="overwrite=True"):
-        save(ladder, path)
+        ladder.save(path)
     assert path.read_bytes() == b"precious"
-    save(ladder, path, overwrite=True)
-    assert load(path).tree.equals(ladder.tree)
+    ladder.save(path, overwrite=True)
+    assert qp.load(path).tree.equals(ladder.tree)
 
 
 KILLED = """
 import os, signal, sys
 from tests.support import synthetic
-from quenchphys.storage import netcdf
 ladder = synthetic.ladder(synthetic.Chi2(), particles=40, replicas=2, seed=2)
 if sys.argv[2] == "after writing":
     os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
 else:
     import h5netcdf
     h5netcdf.File.close = lambda self: os.kill(os.getpid(), signal.SIGKILL)
-netcdf.save(ladder, sys.argv[1], overwrite=True)
+ladder.save(sys.argv[1], overwrite=True)
 """
 
 
@@ -86,28 +85,28 @@ netcdf.save(ladder, sys.argv[1], overwrite=True)
 def test_a_killed_save_leaves_the_old_file_or_none(ladder, tmp_path, moment, existed):
     path = tmp_path / "ladder.nc"
     if existed:
-        save(ladder, path)
+        ladder.save(path)
     done = run(KILLED, path, moment)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert path.exists() == existed
     if existed:
-        assert load(path).tree.equals(ladder.tree)
-    save(ladder, path, overwrite=True)  # what was left over is in nobody's way
-    assert load(path).tree.equals(ladder.tree)
+        assert qp.load(path).tree.equals(ladder.tree)
+    ladder.save(path, overwrite=True)  # what was left over is in nobody's way
+    assert qp.load(path).tree.equals(ladder.tree)
 
 
 def test_what_is_no_ladder_is_named(ladder, tmp_path):
-    with pytest.raises(FileNotFoundError, match="There is no ladder"):
-        load(tmp_path / "nothing.nc")
-    path = save(ladder, tmp_path / "ladder.nc")
+    with pytest.raises(FileNotFoundError, match="There is no ladder or walk"):
+        qp.load(tmp_path / "nothing.nc")
+    path = ladder.save(tmp_path / "ladder.nc")
     whole = path.read_bytes()
     for broken in (b"", b"not a file of this kind", whole[: len(whole) // 2]):
         path.write_bytes(broken)
         with pytest.raises(ValueError, match="not a readable netCDF-4 file"):
-            load(path)
+            qp.load(path)
     xr.Dataset({"a": 1}).to_netcdf(path, engine="h5netcdf")
     with pytest.raises(ValueError, match="no group 'levels'"):
-        load(path)
+        qp.load(path)
 
 
 @pytest.mark.parametrize(
@@ -122,26 +121,26 @@ def test_what_is_no_ladder_is_named(ladder, tmp_path):
 def test_a_damaged_attribute_is_named(ladder, tmp_path, change, message):
     tree = ladder.tree.copy()
     tree.attrs = {**ladder.attrs, **change}
-    path = save(tree, tmp_path / "ladder.nc")
+    path = qp.Ladder(tree).save(tmp_path / "ladder.nc")
     with pytest.raises(ValueError, match=message):
-        load(path)
+        qp.load(path)
 
 
 def test_a_missing_variable_or_dimension_is_named(ladder, tmp_path):
     tree = ladder.tree.copy()
     tree["particles"].dataset = ladder.particles.drop_vars("log_weight")
     with pytest.raises(ValueError, match="particles/log_weight is missing"):
-        load(save(tree, tmp_path / "a.nc"))
+        qp.load(qp.Ladder(tree).save(tmp_path / "a.nc"))
     tree["particles"].dataset = ladder.particles.rename(particle="walker")
     with pytest.raises(ValueError, match="has the dimensions"):
-        load(save(tree, tmp_path / "b.nc"))
+        qp.load(qp.Ladder(tree).save(tmp_path / "b.nc"))
 
 
 def test_where_a_file_cannot_be(ladder, tmp_path):
     with pytest.raises(FileNotFoundError, match="does not exist"):
-        save(ladder, tmp_path / "nowhere" / "ladder.nc")
+        ladder.save(tmp_path / "nowhere" / "ladder.nc")
     with pytest.raises(IsADirectoryError, match="directory"):
-        save(ladder, tmp_path)
+        ladder.save(tmp_path)
 
 
 def test_replicas_of_different_length(ladder, tmp_path):
@@ -157,22 +156,54 @@ def test_replicas_of_different_length(ladder, tmp_path):
         particles[name][1, 40:] = np.nan
     particles["parent"][1, 40:] = -1
     tree["levels"].dataset, tree["particles"].dataset = levels, particles
-    again = load(save(tree, tmp_path / "ladder.nc"))
+    again = qp.load(qp.Ladder(tree).save(tmp_path / "ladder.nc"))
     assert [len(r.level) for r in observables.Pool(again).replicas] == [ladder.levels.sizes["level"], 40]
     assert np.isfinite(observables.partition_function(again).log_z)
 
 
 def test_a_file_that_was_changed_is_refused(ladder, tmp_path):
-    path = save(ladder, tmp_path / "ladder.nc")
+    path = ladder.save(tmp_path / "ladder.nc")
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
     with pytest.raises(ValueError, match="not as it was written"):
-        load(path)
+        qp.load(path)
+
+
+DATA = Path(__file__).parent / "data"
+
+
+def test_a_ladder_written_by_an_earlier_version_is_read():
+    """Written before files had a schema, when the format was called otherwise: gaussian(2), 2 x 20 particles, seed 5."""
+    import observables
+
+    ladder = qp.load(DATA / "ladder_before_the_schema.nc")
+    assert isinstance(ladder, qp.Ladder)
+    assert ladder.attrs["format"] == "quenchphys-ladder"
+    assert ladder.outcome is qp.Outcome.CONVERGED and ladder.observables == ["r2"] and ladder.parameters == {"dim": 2}
+    assert float(observables.partition_function(ladder, beta=[1.0]).log_z[0]) == pytest.approx(-1.5474, abs=1e-3)
+    assert "converged" in ladder.report()
+
+
+def test_a_file_of_a_later_format_is_refused(ladder, tmp_path):
+    path = ladder.save(tmp_path / "ladder.nc")
+    with xr.open_datatree(path, engine="h5netcdf") as tree:
+        later = tree.load()
+    later.attrs["format"] = "quenchphys ladder 2"
+    later.to_netcdf(tmp_path / "later.nc", engine="h5netcdf")
+    with pytest.raises(ValueError, match=r"has the format 'quenchphys ladder 2', which this version .* cannot read"):
+        qp.load(tmp_path / "later.nc")
+
+
+def test_a_variable_of_another_type_is_named(ladder, tmp_path):
+    tree = ladder.tree.copy()
+    tree["particles"].dataset = ladder.particles.assign(parent=ladder.particles["parent"].astype(float))
+    with pytest.raises(ValueError, match="particles/parent has the type float64, not int32"):
+        qp.load(qp.Ladder(tree).save(tmp_path / "a.nc"))
 
 
 def test_a_file_another_program_wrote_needs_no_seal(ladder, tmp_path):
-    ours, theirs = save(ladder, tmp_path / "ours.nc"), tmp_path / "theirs.nc"
+    ours, theirs = ladder.save(tmp_path / "ours.nc"), tmp_path / "theirs.nc"
     with xr.open_datatree(ours, engine="h5netcdf") as tree:
         tree.load().to_netcdf(theirs, engine="h5netcdf")
-    assert load(theirs).outcome is load(ours).outcome
+    assert qp.load(theirs).outcome is qp.load(ours).outcome
