@@ -19,7 +19,8 @@ PARTS = 11
 MOST_PARTS = 100  # chains that have hardly crossed go on up to this many parts
 BURN_IN = 0.1  # share of all sweeps in the first part, which is not counted
 SWEEPS_IN_A_CALL = 16  # of `quenchphys.multicanonical`, which rounds every part up to a multiple of it
-FEWEST_GROUPS = 8  # the scatter of four groups is below half of the error in one case of seven, of eight in one of forty
+# The scatter of four groups is below half of the error in one case of seven, that of eight in one of forty.
+FEWEST_GROUPS = 8
 
 # Pilots and parts of a walk have seeds of their own: seed + 1 + number, and seed + WALK_SEED + part.
 WALK_SEED = 50

@@ -23,6 +23,7 @@ import xarray as xr
 import quenchphys as qp
 from quenchphys.console.interruption import Interrupted, interruptible
 from quenchphys.parallel.processes import agreed, any_of, first
+from quenchphys.problem import view
 from quenchphys.stopping import StopRule
 from quenchphys.storage.checkpoint import difference
 from quenchphys.storage.netcdf import ENGINE, check_readable, check_writable, write_netcdf, write_whole
@@ -36,6 +37,12 @@ Request = Mapping[str, Any]  # plain numbers, strings, lists and dicts
 def request_of(workflow: str, model: Mapping[str, Any], settings: Mapping[str, Any]) -> Request:
     """What must be equal for kept ladders to be used again: the workflow, its model, and every setting that is used."""
     return {"workflow": workflow, "format": FORMAT, **model, **settings}
+
+
+def identity_of(problem: Any) -> dict[str, Any]:
+    """What identifies a problem in a request."""
+    seen = view(problem)
+    return {"model": seen.name, "parameters": seen.parameters}
 
 
 class Study:
@@ -111,11 +118,11 @@ class Study:
         if agreed(file.exists()):
             self.message(f"{label}: read from {file}")
             return read_netcdf(file)
-        with interruptible() as asked:
+        with interruptible() as interrupted:
             found = make()
             if first():
                 write_netcdf(found, file)
-            if any_of(bool(asked)):
+            if any_of(bool(interrupted)):
                 raise self._interrupted()
         return found
 

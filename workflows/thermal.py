@@ -13,7 +13,7 @@ import observables
 from quenchphys.problem import Problem, view
 from quenchphys.stopping import EvidenceBelow, suggested
 from workflows.budget import LadderSettings
-from workflows.store import Study, request_of
+from workflows.store import Study, identity_of, request_of
 
 LEFT_BELOW = 1e-3  # share of Z at the largest beta that may lie below the ladder
 
@@ -65,15 +65,14 @@ def partition_function(
     if grid.ndim != 1 or grid.size == 0 or not np.isfinite(grid).all() or (grid < 0).any():
         raise ValueError(f"beta must be finite numbers that are not negative; got {beta!r}.")
     settings = LadderSettings(particles, replicas, seed, softness)
-    seen = view(model)
     # The depth is part of the request: a ladder made for higher temperatures must not serve lower ones.
-    identity = {"model": seen.name, "parameters": seen.parameters, "largest_beta": float(grid.max())}
-    request = request_of("partition_function", identity, settings.request())
+    depth = {"largest_beta": float(grid.max())}
+    request = request_of("partition_function", identity_of(model) | depth, settings.request())
     study = Study(out, request, progress=progress, overwrite=overwrite)
-    stop = suggested(seen.stop)
+    stop = suggested(view(model).stop)
     if grid.max() > 0:
         stop = stop & EvidenceBelow(LEFT_BELOW, beta=float(grid.max()))
-    ladder = study.ladder("ladder", model, settings, f"ladder of {seen.name}", stop)
+    ladder = study.ladder("ladder", model, settings, f"ladder of {view(model).name}", stop)
     result = observables.thermodynamics(ladder, grid)
     why = "" if ladder.outcome.trusted else f"The ladder ended with '{ladder.outcome.value}'."
     if why:

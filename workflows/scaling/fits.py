@@ -107,7 +107,7 @@ def with_correction(correction: Callable[[float], Array], y: Array, error: Array
     chi2 = np.array([fit.chi2 for fit in fits])
     weight = np.exp(-0.5 * (chi2 - chi2.min()))
     weight /= weight.sum()
-    values, errors = (np.array([getattr(fit, part) for fit in fits]) for part in ("value", "error"))
+    values, errors = np.array([fit.value for fit in fits]), np.array([fit.error for fit in fits])
     value = weight @ values
     variance = weight @ (errors**2 + (values - value) ** 2)
     return Fit(value, np.sqrt(variance), float(chi2.min()), max(0, len(y) - 3), np.ones(len(y), bool))

@@ -93,33 +93,29 @@ def test_defaults_are_a_pilot_of_4_x_64_particles_and_16_groups_of_8_chains():
     assert settings.pilot.ladder(2) == LadderSettings(64, 4, seed=3)
 
 
-def test_settings_are_used_as_given(tmp_path):
-    """The pilot and the chains have exactly the sizes that were given, and the request holds the same numbers."""
-    sizes = {"pilot_particles": 48, "pilot_replicas": 3, "groups": 8, "chains": 5}
-    found = workflows.coexistence(L, BRACKET, out=tmp_path / "run.nc", **SMALL | sizes)
-    ladder = qp.load(next((tmp_path / "run.ladders").glob("pilot*.nc")))
-    assert (ladder.settings["particles"], ladder.settings["replicas"]) == (48, 3)
-    part = xr.open_dataset(next((tmp_path / "run.ladders").glob("walk1_*.nc")), engine="h5netcdf")
-    assert part["energy"].shape == (8, 32, 5)
-    assert found.crossings.shape == (8,)
-    request = json.loads(found.attrs["request"])
-    assert sizes.items() <= request.items()
-    assert not {"particles", "replicas"} & set(request)
-
-
-def test_old_names_set_the_pilot_and_a_warning_gives_the_new_ones(tmp_path):
-    out = tmp_path / "run.nc"
+def test_settings_are_used_as_given_and_old_names_set_the_pilot(tmp_path):
+    """Pilot and chains have exactly the sizes that were given, and so has the request; a warning gives the new names."""
+    out, sizes = tmp_path / "run.nc", {"groups": 8, "chains": 5}
     with pytest.warns(FutureWarning) as warned:
-        workflows.coexistence(L, BRACKET, out=out, **SMALL | {"particles": 48, "replicas": 3})
+        found = workflows.coexistence(L, BRACKET, out=out, **SMALL | sizes | {"particles": 48, "replicas": 3})
     texts = [str(one.message) for one in warned if one.category is FutureWarning]
     assert [text.split(" (")[0] for text in texts] == [
         "particles is now called pilot_particles",
         "replicas is now called pilot_replicas",
     ]
     assert warned[0].filename == __file__
-    # The same request by the new names: nothing is sampled again.
-    workflows.coexistence(L, BRACKET, out=out, overwrite=True, **SMALL | {"pilot_particles": 48, "pilot_replicas": 3})
-    assert len(list((tmp_path / "run.ladders").glob("pilot*.nc"))) == 1
+    ladder = qp.load(next((tmp_path / "run.ladders").glob("pilot*.nc")))
+    assert (ladder.settings["particles"], ladder.settings["replicas"]) == (48, 3)
+    with xr.open_dataset(next((tmp_path / "run.ladders").glob("walk1_*.nc")), engine="h5netcdf") as part:
+        assert part["energy"].shape == (8, 32, 5)
+    assert found.crossings.shape == (8,)
+    request = json.loads(found.attrs["request"])
+    sizes |= {"pilot_particles": 48, "pilot_replicas": 3}
+    assert sizes.items() <= request.items()
+    assert not {"particles", "replicas"} & set(request)
+    # The new names are the same request: nothing is sampled again.
+    again = workflows.coexistence(L, BRACKET, out=out, overwrite=True, **SMALL | sizes)
+    assert float(again.mu2) == float(found.mu2)
 
 
 def test_ladders_of_an_earlier_version_are_refused_in_one_sentence(tmp_path):
