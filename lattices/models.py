@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lattices.field import ScalarField
@@ -47,6 +47,10 @@ def phi6(
     """
     lattice = periodic(_checked_shape(L, dim, shape))
     return _field("phi6", lattice, mu2, {4: lam, 6: eta}, m0_sq, stiffness)
+
+
+# Models that studies and the command line know by name: functions that take the couplings by keyword and L or shape.
+MODELS: dict[str, Callable[..., ScalarField]] = {"phi6": phi6, "phi4": phi4}
 
 
 def scalar_field(

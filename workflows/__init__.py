@@ -1,8 +1,8 @@
-"""What a user runs: coexistence points, finite-size scaling, and the partition function over temperature.
+"""Whole studies in one call: coexistence points, finite-size scaling, and the partition function over temperature.
 
-workflows.coexistence(L=16, bracket=(2.27, 2.30))
-workflows.finite_size_scaling(sizes=[8, 12, 16, 24], bracket=(2.25, 2.33))
-workflows.partition_function(model, beta=np.linspace(0, 1.2, 121))
+>>> workflows.coexistence(L=16, bracket=(2.27, 2.30))
+>>> workflows.finite_size_scaling(sizes=[8, 12, 16, 24], bracket=(2.25, 2.33))
+>>> workflows.partition_function(model, beta=np.linspace(0, 1.2, 121))
 """
 
 from quenchphys.console.interruption import Interrupted

@@ -1,11 +1,11 @@
-"""How much sampling does a study spend on a ladder?"""
+"""How much sampling a study spends on ladders, pilots and chains: the defaults, and their validation."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -14,56 +14,49 @@ import quenchphys as qp
 from quenchphys.settings import Settings, check_softness, check_whole
 from quenchphys.stopping import StopRule
 
-PARTICLES = 500
-PILOT_SHARE = 8  # a pilot, which goes all the way down, has an eighth of the particles
-PILOT_PARTICLES = 64  # and not fewer than these
-PILOT_REPLICAS = 4  # the fewest with a jackknife
-# Walkers between two phases.  Errors come from the groups; a walker of phi^6 at L = 40 crosses about three times.
-GROUPS, WALKERS, SWEEPS = 16, 8, 1600
-PARTS = 11  # in which they walk, each kept when it is done
-MOST_PARTS = 100  # to which they walk on while they have hardly crossed
-BURN_IN = 0.1  # of all sweeps, the first part, which is not counted
-WALK_SEED = 50  # between those of pilots and those of another study
+# A walk is run in parts, each saved when it is finished.
+PARTS = 11
+MOST_PARTS = 100  # chains that have hardly crossed go on up to this many parts
+BURN_IN = 0.1  # share of all sweeps in the first part, which is not counted
+SWEEPS_IN_A_CALL = 16  # of `quenchphys.multicanonical`, which rounds every part up to a multiple of it
+# The scatter of four groups is below half of the error in one case of seven, that of eight in one of forty.
+FEWEST_GROUPS = 8
+
+# Pilots and parts of a walk have seeds of their own: seed + 1 + number, and seed + WALK_SEED + part.
+WALK_SEED = 50
+
+# What --quick means on the command line.
+QUICK_LADDER = {"particles": 200, "replicas": 4}
+QUICK_WALK = {"sweeps": 320}
 
 
 @dataclass(frozen=True)
-class Effort:
-    """Settings of a ladder that a study hands on; everything else has the engine's default."""
+class LadderSettings:
+    """Sampling of one ladder; every other setting has the engine's default."""
 
-    particles: int = PARTICLES
+    particles: int = 500
+    """Particles in each population; the error falls with the square root of their number."""
     replicas: int = 8
+    """Independent populations, run side by side.  Error bars come from a jackknife over them if there are at least eight."""
     seed: int = 0
+    """The same seed gives the same numbers."""
     softness: float | None = None
-    sweeps: int = SWEEPS
+    """Softness nu of the levels; None: what the model recommends."""
 
     def __post_init__(self) -> None:
-        check_whole("sweeps", self.sweeps, 16 * PARTS)
         Settings(particles=self.particles, replicas=self.replicas, seed=self.seed)
         if self.softness is not None:
             check_softness(self.softness)
 
-    def pilot(self, number: int) -> Effort:
-        """A smaller ladder, with a seed of its own."""
-        particles = min(self.particles, max(PILOT_PARTICLES, self.particles // PILOT_SHARE))
-        replicas, seed = min(self.replicas, PILOT_REPLICAS), self.seed + 1 + number
-        return replace(self, particles=particles, replicas=replicas, seed=seed)
-
-    def softened(self, softness: float) -> Effort:
-        """The same with this softness, unless one was given."""
-        return self if self.softness is not None else replace(self, softness=softness)
+    def softened(self, softness: float) -> LadderSettings:
+        """The same settings with this softness."""
+        return replace(self, softness=softness)
 
     def request(self) -> dict[str, Any]:
         return asdict(self)
 
-    def walk(
-        self, problem: Any, start: np.ndarray | xr.Dataset, weight: tuple[np.ndarray, np.ndarray], part: int
-    ) -> xr.Dataset:
-        """One part of the walk, from where the part before ended."""
-        sweeps = math.ceil((BURN_IN if part == 0 else (1 - BURN_IN) / (PARTS - 1)) * self.sweeps)
-        return qp.multicanonical(problem, start, *weight, sweeps=sweeps, seed=self.seed + WALK_SEED + part)
-
     def quench(self, problem: Any, stop: StopRule | None, progress: bool | None, checkpoint: Path | None) -> qp.Ladder:
-        """Run a ladder until `stop`, or until what the problem recommends."""
+        """Run a ladder until `stop`, or as deep as the problem recommends."""
         return qp.quench(
             problem,
             particles=self.particles,
@@ -74,3 +67,90 @@ class Effort:
             progress=progress,
             checkpoint=checkpoint,
         )
+
+
+@dataclass(frozen=True)
+class PilotSettings:
+    """Sampling of the pilot ladders of a coexistence point, which find the coupling and the multicanonical weight.
+
+    A pilot leads the chains and adds nothing to their error bars, so it can be small.
+    """
+
+    particles: int = 64
+    """Particles in each population of a pilot."""
+    replicas: int = 4
+    """Independent populations of a pilot."""
+    seed: int = 0
+    """Seed of the study; pilot number n has the seed `seed` + 1 + n."""
+    softness: float | None = None
+    """Softness nu of the levels; None: what the model recommends, or less where a pilot finds that too large."""
+
+    def __post_init__(self) -> None:
+        check_whole("pilot_particles", self.particles, 2)
+        check_whole("pilot_replicas", self.replicas, 1)
+        check_whole("seed", self.seed, 0)
+        if self.softness is not None:
+            check_softness(self.softness)
+
+    def ladder(self, number: int) -> LadderSettings:
+        """The settings of one pilot, with a seed of its own."""
+        return LadderSettings(self.particles, self.replicas, self.seed + 1 + number, self.softness)
+
+
+@dataclass(frozen=True)
+class WalkSettings:
+    """Sampling of the multicanonical chains between two phases."""
+
+    groups: int = 16
+    """Independent groups of chains; error bars are a jackknife over them."""
+    chains: int = 8
+    """Chains in each group, which share step size and scale.  A chain of phi^6 at L = 40 crosses about three times."""
+    sweeps: int = 1600
+    """Sweeps of each chain; the error falls with the square root.  Chains that have hardly crossed go on for up to nine
+    times as many."""
+    seed: int = 0
+    """Seed of the study."""
+
+    def __post_init__(self) -> None:
+        check_whole("groups", self.groups, FEWEST_GROUPS)
+        check_whole("chains", self.chains, 1)
+        check_whole("sweeps", self.sweeps, SWEEPS_IN_A_CALL * PARTS)
+        check_whole("seed", self.seed, 0)
+
+    def walk(
+        self, problem: Any, start: np.ndarray | xr.Dataset, weight: tuple[np.ndarray, np.ndarray], part: int
+    ) -> xr.Dataset:
+        """One part of the walk, from where the part before it ended."""
+        sweeps = math.ceil((BURN_IN if part == 0 else (1 - BURN_IN) / (PARTS - 1)) * self.sweeps)
+        return qp.multicanonical(problem, start, *weight, sweeps=sweeps, seed=self.seed + WALK_SEED + part)
+
+
+class CoexistenceSettings(NamedTuple):
+    """Sampling of a coexistence point: a pilot ladder, then chains."""
+
+    pilot: PilotSettings
+    walk: WalkSettings
+
+    @staticmethod
+    def of(
+        pilot_particles: int = PilotSettings.particles,
+        pilot_replicas: int = PilotSettings.replicas,
+        groups: int = WalkSettings.groups,
+        chains: int = WalkSettings.chains,
+        sweeps: int = WalkSettings.sweeps,
+        seed: int = 0,
+        softness: float | None = None,
+    ) -> CoexistenceSettings:
+        """From the keywords of `workflows.coexistence`."""
+        pilot = PilotSettings(pilot_particles, pilot_replicas, seed, softness)
+        return CoexistenceSettings(pilot, WalkSettings(groups, chains, sweeps, seed))
+
+    def request(self) -> dict[str, Any]:
+        """By the names of the keywords."""
+        pilot, walk = asdict(self.pilot), asdict(self.walk)
+        return {
+            "pilot_particles": pilot.pop("particles"),
+            "pilot_replicas": pilot.pop("replicas"),
+            **pilot,
+            **walk,
+        }

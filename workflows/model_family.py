@@ -1,4 +1,4 @@
-"""Which models does a study run over?  One model with one coupling left open."""
+"""Families of models: one model with one coupling left open."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import lattices
+from lattices.models import MODELS
 
-NAMED: dict[str, Callable[..., Any]] = {"phi6": lattices.phi6, "phi4": lattices.phi4}
 GEOMETRY = ("L", "dim", "shape")
 
 Model = str | Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Family:
-    """All models that differ in the coupling alone."""
+class ModelFamily:
+    """All models that differ in the value of one coupling."""
 
     name: str
     build: Callable[..., Any]
@@ -30,29 +29,29 @@ class Family:
         return self.build(**self.fixed, **{self.coupling: float(value)})
 
     def request(self) -> dict[str, Any]:
-        """What is written down to know the family again."""
+        """What identifies the family, in plain numbers, strings and lists."""
         return {"model": self.name, "coupling": self.coupling, "fixed": _plain(self.fixed)}
 
 
-def family(
+def family_of(
     model: Model,
     coupling: str,
     couplings: Mapping[str, float],
     L: int | None = None,
     shape: Sequence[int] | None = None,
-) -> Family:
-    """A family from a name ("phi6", "phi4") or from any function that takes its couplings by name."""
+) -> ModelFamily:
+    """A family from the name of a model ("phi6", "phi4") or from any function that takes its couplings by name."""
     if isinstance(model, str):
-        if model not in NAMED:
-            raise ValueError(f"There is no model {model!r}; there are {', '.join(sorted(NAMED))}, or give a function.")
-        name, build = model, NAMED[model]
+        if model not in MODELS:
+            raise ValueError(f"There is no model {model!r}; there are {', '.join(sorted(MODELS))}, or give a function.")
+        name, build = model, MODELS[model]
     elif callable(model):
         name, build = getattr(model, "__name__", type(model).__name__), model
     else:
         raise TypeError(f"model must be a name such as 'phi6' or a function that builds a model; {model!r} was given.")
     fixed = dict(couplings) | {k: v for k, v in (("L", L), ("shape", shape)) if v is not None}
     _check_names(name, build, coupling, fixed)
-    return Family(name, build, coupling, fixed)
+    return ModelFamily(name, build, coupling, fixed)
 
 
 def _check_names(name: str, build: Callable[..., Any], coupling: str, fixed: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""How does the partition function depend on the temperature?  Z(beta), F, <E> and C from one ladder."""
+"""Thermodynamics of a model over temperature: Z(beta), F, <E> and C from one ladder."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 import xarray as xr
 
 import observables
+from quenchphys.problem import Problem, view
 from quenchphys.stopping import EvidenceBelow, suggested
-from workflows.budget import PARTICLES, Effort
-from workflows.narrator import Narrator
-from workflows.store import Study
+from workflows.budget import LadderSettings
+from workflows.store import Study, identity_of, request_of
 
 LEFT_BELOW = 1e-3  # share of Z at the largest beta that may lie below the ladder
 
 
 def partition_function(
-    model: Any,
+    model: Problem,
     beta: Any = 1.0,
     *,
-    particles: int = PARTICLES,
-    replicas: int = 8,
+    particles: int = LadderSettings.particles,
+    replicas: int = LadderSettings.replicas,
     seed: int = 0,
     softness: float | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -33,25 +33,46 @@ def partition_function(
     """log Z(beta), free energy, mean energy, heat capacity and entropy over `beta`, from one ladder.
 
     The ladder goes down to where the model's phases end, and to where less than a thousandth of Z at the largest beta is
-    left below it.  Parameters are those of `coexistence`; `model` is any problem `quenchphys.quench` takes.
+    left below it.
+
+    Parameters
+    ----------
+    model
+        Any problem that `quenchphys.quench` takes.
+    beta
+        One inverse temperature, or a list of them; not negative.
+    particles, replicas
+        Particles in a population, and independent populations.  Error bars come from a jackknife over the replicas, or
+        from the genealogy of the particles if there are fewer than eight replicas.
+    seed, softness
+        As in `quenchphys.quench`.
+    out, overwrite, progress
+        As in `coexistence`.
+
+    Returns
+    -------
+    Dataset
+        log_z, free_energy, energy, heat_capacity and entropy over the dimension `beta`, each with its error <name>_err.
+        The attribute `trusted` is 1 or 0, and `why` gives the reason for doubt.
+
+    Examples
+    --------
+    >>> model = lattices.phi6(L=16, mu2=2.286)
+    >>> curve = workflows.partition_function(model, beta=np.linspace(0, 1.2, 121), out="zbeta.nc")
+    >>> curve.log_z.sel(beta=1.0, method="nearest"), curve.heat_capacity.max()
     """
     grid = np.atleast_1d(np.asarray(beta, dtype=float))
     if grid.ndim != 1 or grid.size == 0 or not np.isfinite(grid).all() or (grid < 0).any():
         raise ValueError(f"beta must be finite numbers that are not negative; got {beta!r}.")
-    effort = Effort(particles, replicas, seed, softness)
-    name = str(getattr(model, "name", type(model).__name__))
-    request: dict[str, Any] = {
-        "workflow": "partition_function",
-        "model": name,
-        "parameters": dict(getattr(model, "parameters", {})),
-    }
+    settings = LadderSettings(particles, replicas, seed, softness)
     # The depth is part of the request: a ladder made for higher temperatures must not serve lower ones.
-    request |= {"largest_beta": float(grid.max()), **effort.request()}
-    study = Study(out, request, Narrator(progress), overwrite=overwrite)
-    stop = suggested(getattr(model, "stop", None))
+    depth = {"largest_beta": float(grid.max())}
+    request = request_of("partition_function", identity_of(model) | depth, settings.request())
+    study = Study(out, request, progress=progress, overwrite=overwrite)
+    stop = suggested(view(model).stop)
     if grid.max() > 0:
         stop = stop & EvidenceBelow(LEFT_BELOW, beta=float(grid.max()))
-    ladder = study.ladder("ladder", model, effort, f"ladder of {name}", stop)
+    ladder = study.ladder("ladder", model, settings, f"ladder of {view(model).name}", stop)
     result = observables.thermodynamics(ladder, grid)
     why = "" if ladder.outcome.trusted else f"The ladder ended with '{ladder.outcome.value}'."
     if why:

@@ -11,8 +11,10 @@ import pytest
 
 import workflows
 from workflows.command_line import main
+from workflows.commands import commands
+from workflows.results import RESULTS
 
-QUICK = ["--L", "4", "--particles", "64", "--replicas", "4", "--sweeps", "320", "--silent"]
+QUICK = ["--L", "4", "--quick", "--silent"]
 POINT = ["coexistence", "--bracket", "2.2", "2.5", *QUICK]
 
 
@@ -54,6 +56,8 @@ def test_a_ladder_can_be_shown_and_drawn(run, capsys):
         (["zbeta", "--L", "4", "--set", "mu2=2.3", "--beta", "1", "0", "5"], "two increasing numbers"),
         (["show", "nothing.nc"], "no file nothing.nc"),
         (["fss", "--sizes", "8", "--bracket", "2.2", "2.5"], "at least 3"),
+        (["coexistence", "--L", "4", "--bracket", "2.2", "2.5", "--pilot-particles", "1"], "at least 2; 1 was given"),
+        ([*POINT, "--particles", "64", "--pilot-particles", "64"], "give one of them, not both"),
     ],
 )
 def test_a_wrong_request_is_one_sentence(arguments, says, capsys):
@@ -81,6 +85,55 @@ def test_help_teaches(capsys):
     assert "quenchphys coexistence --L 16 --bracket 2.27 2.30" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("command", "function", "passed"),
+    [
+        (POINT, "coexistence", {"sweeps": 320}),
+        ([*POINT, "--sweeps", "640"], "coexistence", {"sweeps": 640}),
+        (
+            [*POINT, "--pilot-particles", "100", "--pilot-replicas", "2", "--groups", "9", "--chains", "3"],
+            "coexistence",
+            {"sweeps": 320, "pilot_particles": 100, "pilot_replicas": 2, "groups": 9, "chains": 3},
+        ),
+        ([*POINT, "--particles", "100"], "coexistence", {"sweeps": 320, "particles": 100}),
+        (["zbeta", "--L", "4", "--set", "mu2=2.3", "--quick"], "partition_function", {"particles": 200, "replicas": 4}),
+        (
+            ["fss", "--sizes", "4", "6", "8", "--bracket", "2.2", "2.5", "--quick"],
+            "finite_size_scaling",
+            {"sweeps": 320},
+        ),
+        (
+            ["fss", "--sizes", "4", "6", "8", "--bracket", "-1.35", "-1.2", "--model", "phi4", "--quick"],
+            "finite_size_scaling",
+            {"particles": 200, "replicas": 4},
+        ),
+    ],
+)
+def test_settings_reach_the_workflow_and_quick_does_what_its_help_promises(command, function, passed, monkeypatch):
+    called = {}
+
+    def workflow(*_, **named):
+        called.update(named)
+        raise ValueError("far enough")
+
+    monkeypatch.setattr(workflows, function, workflow)
+    assert main(command) == 2
+    settings = {"pilot_particles", "pilot_replicas", "groups", "chains", "sweeps", "particles", "replicas"}
+    assert {name: value for name, value in called.items() if name in settings} == passed
+
+
+def test_an_old_option_is_explained_in_one_line(tmp_path, capsys):
+    assert main([*POINT, "--particles", "1", "--out", str(tmp_path / "run.nc")]) == 2
+    first, second = capsys.readouterr().err.strip().splitlines()
+    assert "particles is now called pilot_particles (--pilot-particles on the command line)" in first
+    assert "pilot_particles must be at least 2" in second
+
+
+def test_every_workflow_has_a_table_a_figure_and_a_command():
+    assert set(RESULTS) == {"coexistence", "finite_size_scaling", "partition_function"}
+    assert {command.name for command in commands()} == {"coexistence", "fss", "plot", "quench", "show", "zbeta"}
+
+
 def test_ctrl_c_leaves_what_was_computed(tmp_path, ctrl_c):
     """In a process of its own: interrupted in a study that is much too long, it ends soon, and says how to go on."""
     out = tmp_path / "run.nc"
@@ -97,7 +150,7 @@ def test_ctrl_c_leaves_what_was_computed(tmp_path, ctrl_c):
         process.kill()
     assert process.returncode == 130
     assert "Traceback" not in rest
-    assert "the same command goes on" in rest
+    assert "Run the same command again to continue" in rest
     assert not out.exists()
     assert list((tmp_path / "run.ladders").glob("pilot_*"))
     assert time.monotonic() - begun < 300

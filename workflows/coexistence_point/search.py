@@ -1,37 +1,38 @@
-"""Where do two phases coexist?  A pilot ladder finds the coupling, walkers between its phases give the answer.
+"""Coexistence of two phases: pilot ladders find the coupling, multicanonical chains measure it.
 
-    pilot     a ladder of few particles down to the last phase: roughly the coupling, and a weight in U with which
-    walkers   walk from phase to phase, in equilibrium: the odds of the phases, and all averages.  At the top they meet
-              exact draws from the prior, and with them an absolute log Z
+    pilot     a small ladder down to the last phase: the approximate coupling, and a multicanonical weight in U
+    chains    travel between the phases in equilibrium with that weight: the odds of the phases, and all averages.  At the
+              top they overlap with exact draws from the prior, which put log Z on an absolute scale
 
-Both are run at one value of the coupling; the answer is found by reweighting.
+Both are run at one value of the coupling; the coexistence point is found by reweighting.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
+import lattices
 import observables
 import quenchphys as qp
+from quenchphys.problem import view
 from quenchphys.samplers.softness import SMALLEST, too_soft
-from workflows.budget import PARTICLES, SWEEPS, Effort
+from workflows.budget import CoexistenceSettings, LadderSettings, PilotSettings, WalkSettings
 from workflows.coexistence_point.describe import Ends, Phases, describe
 from workflows.coexistence_point.walk import walk
-from workflows.model_family import Family, Model, check_bracket, family
-from workflows.narrator import Narrator
-from workflows.store import Study
+from workflows.model_family import Model, ModelFamily, check_bracket, family_of
+from workflows.old_names import renamed
+from workflows.store import Request, Study, request_of
 
-FORMAT = 2  # of what is kept; older walks lack the draws from the prior
-PILOTS = 6  # at most so many pilot ladders walk towards the coexistence point
-SMALLEST_STEP = 1e-3  # of the bracket, by which a pilot must bring the search forward
-REACH = 8.0  # nats of log odds at a pilot's coupling, beyond which walkers there would hardly see one of the phases
+PILOTS = 6  # pilot ladders that are run at most to find the coexistence point
+SMALLEST_STEP = 1e-3  # of the bracket: a search whose interval is smaller has failed
+REACH = 8.0  # nats of log odds at the coupling of a pilot, beyond which chains there would hardly see one of the phases
 
 
+@renamed(particles="pilot_particles", replicas="pilot_replicas")
 def coexistence(
     L: int | None = None,
     bracket: tuple[float, float] | None = None,
@@ -39,17 +40,22 @@ def coexistence(
     model: Model = "phi6",
     coupling: str = "mu2",
     shape: Sequence[int] | None = None,
-    particles: int = PARTICLES,
-    replicas: int = 8,
+    pilot_particles: int = PilotSettings.particles,
+    pilot_replicas: int = PilotSettings.replicas,
+    groups: int = WalkSettings.groups,
+    chains: int = WalkSettings.chains,
+    sweeps: int = WalkSettings.sweeps,
     seed: int = 0,
     softness: float | None = None,
-    sweeps: int = SWEEPS,
     out: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     progress: bool | None = None,
     **couplings: float,
 ) -> xr.Dataset:
-    """The value of a coupling at which two phases weigh the same, and what both are like there.
+    """Find the value of a coupling at which two phases have the same weight, and describe both phases there.
+
+    A pilot ladder finds the coupling approximately, and with it a multicanonical weight; chains with that weight travel
+    between the phases and give the answer.
 
     Parameters
     ----------
@@ -60,106 +66,129 @@ def coexistence(
     model
         "phi6", "phi4", or a function that takes its couplings by name and returns a model with two `phases`.
     coupling
-        The coupling to be found; `couplings` fixes others, such as lam=-1.
-    particles, replicas, seed, softness
-        As in `quenchphys.quench`; the pilot, which only leads the walkers, has an eighth of the particles, but at least
-        64, and at most four replicas.  Default softness: what the model recommends, or a smaller one where a pilot finds
-        it too large.
+        The coupling to be found.
+    **couplings
+        Values of other couplings, such as lam=-1.
+    pilot_particles, pilot_replicas
+        Particles in a population, and independent populations, of the pilot ladder.  They do not enter the error bars:
+        the pilot only has to see both phases.  Before these names existed they were called `particles` and `replicas`.
+    groups, chains
+        Independent groups of multicanonical chains (at least 8), and chains in each.  Error bars are a jackknife over the
+        groups.
     sweeps
-        Of the walkers: the error of the coupling falls with its square root.  Walkers that have hardly crossed from phase
-        to phase walk on, up to nine times as long.
+        Sweeps of each chain: errors fall with the square root.  Chains that have hardly crossed from phase to phase go on
+        for up to nine times as many.
+    seed
+        The same seed gives the same numbers.
+    softness
+        Softness nu of the pilot's levels.  Default: what the model recommends, or a smaller one where a pilot finds that
+        too large.
     out
-        File for the result; ladders go into a folder beside it, and a repeated call takes them up.
+        File for the result.  Ladders and walks are kept in a folder beside it; a repeated call uses them again.
     overwrite
-        Replace an existing result.  Ladders of the same request are used again, others are replaced.
+        Replace an existing result.  Ladders of the same request are used again, others are deleted.
     progress
-        Say on standard error what happens; by default if that is a terminal.
+        Show on standard error what is being done; by default if that is a terminal.
 
     Returns
     -------
     Dataset
-        <coupling> and <coupling>_equal_height with errors; ordered_share at the coupling of pilot and walkers
-        (<coupling>_run);
-        crossings of the walkers from phase to phase, and their meetings with the prior; <coupling>_pilot, what the pilot
-        found by itself;
-        averages of every observable over the dimension `phase`; barrier and interface_tension in P(q), latent_heat;
-        p_q, p_m and log_p_energy.  The attribute `trusted` is 1 or 0, and `why` says why.
+        <coupling> and <coupling>_equal_height with errors; ordered_share at the coupling of pilot and chains
+        (<coupling>_run); crossings of the chains from phase to phase, and their meetings with draws from the prior;
+        <coupling>_pilot, the estimate of the pilot alone; averages of every observable over the dimension `phase`; barrier
+        and interface_tension in P(q), latent_heat; p_q, p_m and log_p_energy.  The attribute `trusted` is 1 or 0, and
+        `why` gives the reasons for doubt.
+
+    Examples
+    --------
+    >>> point = workflows.coexistence(L=8, bracket=(2.25, 2.33), out="run.nc")
+    >>> float(point.mu2), float(point.mu2_err)
+    >>> point.q.sel(phase="ordered")
+    >>> workflows.coexistence(L=8, bracket=(-1.05, -0.95), coupling="lam", mu2=2.3, sweeps=6400)   # half the error
     """
     if bracket is None:
         raise ValueError(f"bracket is missing: two values of {coupling} with the coexistence point between them.")
     ends = check_bracket(bracket, coupling)
-    line = family(model, coupling, couplings, L, shape)
+    family = family_of(model, coupling, couplings, L, shape)
     for value in ends:
-        line.at(value)  # a value the model does not allow is found here
-    phases_of(line, 0.5 * sum(ends))
-    effort = Effort(particles, replicas, seed, softness, sweeps)
-    study = Study(out, request_of(line, effort), Narrator(progress), overwrite=overwrite)
-    return search(line, ends, effort, study)
+        family.at(value)  # refuses values that the model does not allow
+    phases_of(family, 0.5 * sum(ends))
+    settings = CoexistenceSettings.of(pilot_particles, pilot_replicas, groups, chains, sweeps, seed, softness)
+    study = Study(out, point_request(family, settings), progress=progress, overwrite=overwrite)
+    return find_point(family, ends, settings, study)
 
 
-def request_of(line: Family, effort: Effort) -> dict[str, Any]:
-    """What makes two coexistence points the same; the bracket is only where they are looked for."""
-    return {"workflow": "coexistence", "format": FORMAT, **line.request(), **effort.request()}
+def point_request(family: ModelFamily, settings: CoexistenceSettings) -> Request:
+    """The request of a coexistence point.  The bracket only says where to look, and is no part of it."""
+    return request_of("coexistence", family.request(), settings.request())
 
 
-def search(
-    line: Family, bracket: tuple[float, float], effort: Effort, study: Study, start: float | None = None
+def find_point(
+    family: ModelFamily,
+    bracket: tuple[float, float],
+    settings: CoexistenceSettings,
+    study: Study,
+    start: float | None = None,
 ) -> xr.Dataset:
-    """Pilots from `start` (the middle of the bracket), walkers, answer; writes them where the study says."""
-    seeker = Search(line, study, effort)
-    root, pilot = seeker.root(bracket, 0.5 * sum(bracket) if start is None else start)
-    return study.finish(seeker.production(root, seeker.safe(root, pilot)))
+    """Pilots from `start` (default: the middle of the bracket), then chains, then the result, all kept by the study."""
+    search = PointSearch(family, study, settings)
+    root, pilot = search.find_root(bracket, 0.5 * sum(bracket) if start is None else start)
+    return study.finish(search.measure(root, search.suitable_pilot(root, pilot)))
 
 
-def phases_of(line: Family, value: float) -> Phases:
-    """How the phases of the model are told apart."""
-    problem = line.at(value)
-    if line.coupling not in getattr(problem, "couplings", {}):
-        known = ", ".join(getattr(problem, "couplings", {})) or "none"
-        raise ValueError(f"{line.name} cannot be reweighted in {line.coupling}; its couplings are: {known}.")
-    phases = dict(getattr(problem, "phases", {}))
+def phases_of(family: ModelFamily, value: float) -> Phases:
+    """The observable that tells the two phases of a model apart, and the value that separates them."""
+    problem = family.at(value)
+    model = view(problem)
+    if family.coupling not in model.couplings:
+        known = ", ".join(model.couplings) or "none"
+        raise ValueError(f"{family.name} cannot be reweighted in {family.coupling}; its couplings are: {known}.")
+    phases = model.phases
     if len({observable for observable, _, _ in phases.values()}) != 1 or len(phases) != 2:
-        transition = getattr(getattr(problem, "mean_field", None), "coexistence_mu2", None)
-        why = (
-            ""
-            if transition is None
-            else f" (mean field puts a first-order transition at mu2 = {transition:g} or below)"
-        )
         raise ValueError(
-            f"{line.name} is not expected to have two phases at {line.coupling} = {value:g}{why}: move the bracket."
+            f"{family.name} is not expected to have two phases at {family.coupling} = {value:g}{_mean_field(problem)}: move "
+            "the bracket."
         )
     (observable, _, cut), _ = sorted(phases.values(), key=lambda phase: phase[1])
     return Phases(observable, float(cut))
 
 
-class Search:
-    """The ladders of one coexistence point."""
+def _mean_field(problem: object) -> str:
+    """Where mean field expects the transition, for a message."""
+    if not isinstance(problem, lattices.ScalarField):
+        return ""
+    transition = lattices.mean_field(problem).coexistence_mu2
+    return "" if transition is None else f" (mean field puts a first-order transition at mu2 = {transition:g} or below)"
 
-    def __init__(self, line: Family, study: Study, effort: Effort):
-        self.line, self.study, self.effort = line, study, effort
 
-    def root(self, bracket: tuple[float, float], start: float) -> tuple[float, observables.Pool]:
+class PointSearch:
+    """The search for one coexistence point: its pilot ladders, and then its chains."""
+
+    def __init__(self, family: ModelFamily, study: Study, settings: CoexistenceSettings):
+        self.family, self.study, self.settings = family, study, settings
+
+    def find_root(self, bracket: tuple[float, float], start: float) -> tuple[float, observables.Pool]:
         """The coupling of equal weight, and the pilot that found it; refused if it does not lie in the bracket."""
-        coupling, at = self.line.coupling, start
-        inside = bracket  # shrinks as pilots tell on which side the root lies
+        coupling, at = self.family.coupling, start
+        inside = bracket  # shrinks as pilots show on which side the root lies
         for number in range(PILOTS):
-            phases = phases_of(self.line, at)
-            ladder = self._pilot(at, self.effort.pilot(number))
+            phases = phases_of(self.family, at)
+            ladder = self._pilot(at, self.settings.pilot.ladder(number))
             if not ladder.outcome.trusted:
                 raise RuntimeError(
                     f"The pilot ladder at {coupling} = {at:g} ended with '{ladder.outcome.value}', so the coexistence point "
-                    "cannot be found from it; try more particles, or a bracket nearer to it."
+                    "cannot be found from it; try more pilot particles, or a bracket closer to the point."
                 )
             pool = observables.Pool(ladder)
             try:
                 found = observables.equal_weight(pool, coupling, by=phases.by, cut=phases.cut)
                 root = float(found[coupling])
-            except ValueError:  # too far away to be seen from here
+            except ValueError:  # the point is too far away for reweighting from here
                 root = np.nan
             if bracket[0] <= root <= bracket[1]:
-                self.study.narrator.say(f"pilot: {coupling} = {root:.6g} +- {float(found[coupling + '_err']):.2g}")
+                self.study.message(f"pilot: {coupling} = {root:.6g} +- {float(found[coupling + '_err']):.2g}")
                 return root, pool
-            share = _share(pool, phases)
+            share = _ordered_share(pool, phases)
             if np.isfinite(root):
                 raise ValueError(self._outside(bracket, root, pool, phases))
             lower_ordered = _ordered_below(pool, coupling, phases)
@@ -173,61 +202,61 @@ class Search:
             f"{max(bracket) if side == 'above' else min(bracket):g}: at {at:g} the ordered share is {share:.3g}."
         )
 
-    def safe(self, root: float, pilot: observables.Pool) -> observables.Pool:
-        """The pilot, or one nearer to the root or with harder levels where it has to be."""
-        number, phases = PILOTS, phases_of(self.line, root)
+    def suitable_pilot(self, root: float, pilot: observables.Pool) -> observables.Pool:
+        """The pilot, or a new one: nearer to the root if it is too far away, with a smaller softness if it is too soft."""
+        number, phases = PILOTS, phases_of(self.family, root)
         log_odds = observables.phase_weights(pilot, *phases)["log_odds"]
         if abs(float(log_odds)) > REACH:
-            pilot = observables.Pool(self._pilot(root, self.effort.pilot(number)))
-        while self.effort.softness is None:
+            pilot = observables.Pool(self._pilot(root, self.settings.pilot.ladder(number)))
+        while self.settings.pilot.softness is None:
             softness = pilot.ladders[0].softness
             if softness <= SMALLEST or not too_soft(pilot.ladders[0]):
                 break
             number += 1
-            self.study.narrator.say(f"pilot: softness {softness:.3g} is too large")
-            at = pilot.couplings[self.line.coupling][0]
-            harder = self.effort.pilot(number).softened(max(SMALLEST, softness / 4))
+            self.study.message(f"pilot: softness {softness:.3g} is too large")
+            at = pilot.couplings[self.family.coupling][0]
+            harder = self.settings.pilot.ladder(number).softened(max(SMALLEST, softness / 4))
             pilot = observables.Pool(self._pilot(at, harder))
         return pilot
 
-    def production(self, root: float, pilot: observables.Pool) -> xr.Dataset:
-        """Walkers at the coupling of the pilot, and everything they say about the two phases."""
-        coupling = self.line.coupling
+    def measure(self, root: float, pilot: observables.Pool) -> xr.Dataset:
+        """Run chains at the coupling of the pilot, and describe both phases by them."""
+        coupling = self.family.coupling
         at = pilot.couplings[coupling][0]
-        phases = phases_of(self.line, root)
+        phases = phases_of(self.family, root)
         ends = Ends.of(pilot, phases, {coupling: root})
-        walks = walk(self.study, self.effort, self.line.at(at), f"{at:.9g}", pilot, ends, phases)
+        walks = walk(self.study, self.settings.walk, self.family.at(at), f"{at:.9g}", pilot, ends, phases)
         return describe(pilot, walks, ends, coupling, phases)
 
-    def _pilot(self, at: float, effort: Effort) -> qp.Ladder:
-        file = "pilot" if effort.softness is None else f"pilot_softness_{effort.softness:.4g}"
-        words = f"pilot: {self.line.name} at {self.line.coupling} = {at:.6g}"
-        return self.study.ladder(f"{file}_{at:.9g}", self.line.at(at), effort, words)
+    def _pilot(self, at: float, settings: LadderSettings) -> qp.Ladder:
+        file = "pilot" if settings.softness is None else f"pilot_softness_{settings.softness:.4g}"
+        label = f"pilot: {self.family.name} at {self.family.coupling} = {at:.6g}"
+        return self.study.ladder(f"{file}_{at:.9g}", self.family.at(at), settings, label)
 
     def _outside(self, bracket: tuple[float, float], root: float, pool: observables.Pool, phases: Phases) -> str:
-        coupling = self.line.coupling
+        """On which side of the bracket the point lies, and how much of the ordered phase there is at both ends."""
+        coupling = self.family.coupling
         side, end = ("below", bracket[0]) if root < bracket[0] else ("above", bracket[1])
-        said = []
+        shares = []
         for value in bracket:
             try:
-                said.append(f"{_share(pool, phases, **{coupling: value}):.3g} at {value:g}")
-            except ValueError:  # not supported there: so far from coexistence that one phase has everything
-                said.append(
-                    f"{1.0 if (value < root) == _ordered_below(pool, coupling, phases) else 0.0:.3g} at {value:g}"
-                )
+                share = _ordered_share(pool, phases, **{coupling: value})
+            except ValueError:  # too far for reweighting, and so far from coexistence that one phase has everything
+                share = 1.0 if (value < root) == _ordered_below(pool, coupling, phases) else 0.0
+            shares.append(f"{share:.3g} at {value:g}")
         return (
-            f"The bracket does not contain the coexistence point: the ordered share is {said[0]} and {said[1]}, so "
+            f"The bracket does not contain the coexistence point: the ordered share is {shares[0]} and {shares[1]}, so "
             f"{coupling} lies {side} {end:g} (near {root:.5g})."
         )
 
 
-def _share(pool: observables.Pool, phases: Phases, **couplings: float) -> float:
+def _ordered_share(pool: observables.Pool, phases: Phases, **couplings: float) -> float:
     found = observables.phase_weights(pool, by=phases.by, cut=phases.cut, errors="auto", **couplings)
     return float(found["ordered_share"])
 
 
 def _ordered_below(pool: observables.Pool, coupling: str, phases: Phases) -> bool:
-    """Whether the ordered phase wins at lower values of the coupling: where its conjugate observable is the larger one."""
+    """Whether the ordered phase wins at lower values of the coupling: if its conjugate observable is larger in it."""
     _, conjugate, factor = pool.couplings[coupling]
     replica = pool.replicas[0]
     x, order = replica.observable(conjugate), replica.observable(phases.by)

@@ -9,7 +9,7 @@ import xarray as xr
 
 import observables
 from observables.samples.of_walks import crossings, respread, spread_starts
-from workflows.budget import GROUPS, MOST_PARTS, PARTS, WALKERS, Effort
+from workflows.budget import MOST_PARTS, PARTS, WalkSettings
 from workflows.coexistence_point.describe import ENOUGH_CROSSINGS, FEWEST_CROSSINGS, Ends, Phases
 from workflows.store import Study
 
@@ -20,7 +20,7 @@ FORGETTING = 0.2  # share of a walk with a weight that was improved twice, in wh
 
 def walk(
     study: Study,
-    effort: Effort,
+    settings: WalkSettings,
     problem: Any,
     name: str,
     pilot: observables.Pool,
@@ -35,7 +35,7 @@ def walk(
     the new weight will have them, because where the old one put them they would forget only by crossing; its first fifth
     is not counted either.
     """
-    start: Any = spread_starts(pilot.ladders[0], ends.low, ends.high, GROUPS, WALKERS, effort.seed)
+    start: Any = spread_starts(pilot.ladders[0], ends.low, ends.high, settings.groups, settings.chains, settings.seed)
     weight = observables.flat_weight(pilot, ends.low, ends.high)
     wanted = energies_wanted(pilot)
     walks: list[xr.Dataset] = []
@@ -44,7 +44,7 @@ def walk(
         words = f"walkers: part {part + 1} of {max(part + 1, PARTS)}"
 
         def go(start: Any = start, part: int = part, weight: Weight = weight) -> xr.Dataset:
-            return effort.walk(problem, start, weight, part)
+            return settings.walk(problem, start, weight, part)
 
         start = study.dataset(f"walk{part}_{name}", words, go)
         walks.append(start)
@@ -52,7 +52,8 @@ def walk(
         crossed = crossings(counted, phases.by, ends.inner)
         often = crossed.mean() >= ENOUGH_CROSSINGS and crossed.min() >= FEWEST_CROSSINGS
         if part > 0:
-            study.narrator.say(f"{words}, {GROUPS} x {WALKERS}: {int(crossed.sum())} crossings from phase to phase so far")
+            size = f"{settings.groups} x {settings.chains}"
+            study.message(f"{words}, {size}: {int(crossed.sum())} crossings from phase to phase so far")
         if part == 0 or (part == PARTS - 1 and not often):
             weight = observables.flattened(xr.concat([walk[["energy"]] for walk in walks], "sweep"), *weight, like=wanted)
             if part > 0:

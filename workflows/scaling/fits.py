@@ -1,4 +1,4 @@
-"""How is a line put through measured points?  Weighted least squares, with the quality of the fit."""
+"""Weighted least-squares fits of scaling laws, with the quality of each fit."""
 
 from __future__ import annotations
 
@@ -11,21 +11,25 @@ from scipy import stats
 
 Array = np.ndarray
 
+FEWEST_SIZES = 3  # for a law with an error and a quality
 ACCEPTED = 0.05  # p-value below which small sizes are left out
-BELIEVED = (
-    0.01  # p-value below which a result says so; errors from eight replicas are themselves uncertain by a quarter
-)
-OMEGA = np.linspace(
-    0.8, 2.5, 35
-)  # exponents of corrections to scaling: 0.83 for Ising in three dimensions, 7/4 and 2 in two
+# p-value below which a result is not trusted; errors from eight replicas are themselves uncertain by a quarter.
+BELIEVED = 0.01
+# Exponents of corrections to scaling: 0.83 for Ising in three dimensions, 7/4 and 2 in two.
+OMEGA = np.linspace(0.8, 2.5, 35)
 
 
 class Fit(NamedTuple):
-    value: Array  # (k,) the parameters
-    error: Array  # (k,)
+    """The parameters of a law, their errors, and how well it describes the points."""
+
+    value: Array
+    """(k,) the parameters"""
+    error: Array
+    """(k,) their standard errors"""
     chi2: float
     dof: int
-    used: Array  # (n,) which points took part
+    used: Array
+    """(n,) which points took part"""
 
     @property
     def believed(self) -> bool:
@@ -34,7 +38,18 @@ class Fit(NamedTuple):
 
     @property
     def p_value(self) -> float:
+        """Probability of a larger chi squared; NaN without a degree of freedom."""
         return float(stats.chi2.sf(self.chi2, self.dof)) if self.dof > 0 else float("nan")
+
+    def with_parameter(self, number: int, value: float, error: float) -> Fit:
+        """The same fit with another value and error of one parameter, such as 1/x for x."""
+        values, errors = self.value.copy(), self.error.copy()
+        values[number], errors[number] = value, error
+        return self._replace(value=values, error=errors)
+
+    def with_further_error(self, number: int, error: float) -> Fit:
+        """The same fit with an independent error of one parameter added in quadrature."""
+        return self.with_parameter(number, self.value[number], np.hypot(self.error[number], error))
 
 
 def least_squares(design: Array, y: Array, error: Array, used: Array | None = None) -> Fit:
@@ -56,7 +71,7 @@ def least_squares(design: Array, y: Array, error: Array, used: Array | None = No
 def largest_sizes(design: Array, y: Array, error: Array, sizes: Sequence[int] | Array) -> Fit:
     """The fit to all sizes, or to as many of the largest ones as it describes.
 
-    Corrections to a scaling law die out with the size.  Small sizes are left out one by one until the p-value is
+    Corrections to a scaling law vanish with growing size.  Small sizes are left out one by one until the p-value is
     accepted, as long as one degree of freedom is left.
     """
     order = np.argsort(sizes)
@@ -71,7 +86,7 @@ def largest_sizes(design: Array, y: Array, error: Array, sizes: Sequence[int] | 
 
 
 def widened(fit: Fit) -> Fit:
-    """The same with errors that cover the scatter of the points about the law: sqrt(chi^2/dof) times larger, if that is > 1.
+    """The same fit with errors that cover the scatter about the law: sqrt(chi^2/dof) times larger, if that is > 1.
 
     For laws that hold for large sizes only, when it is not known from which on (Birge 1932).
     """
@@ -83,7 +98,7 @@ def with_correction(correction: Callable[[float], Array], y: Array, error: Array
     """A constant and a correction to scaling, y = constant + A correction(omega), where neither A nor omega is known.
 
     Every omega has its own linear fit, of weight exp(-chi^2/2); the parameters are averaged over a flat prior in omega,
-    and their error holds what omega leaves open.
+    and their errors include the uncertainty of omega.
     """
     fits = []
     for omega in OMEGA:
@@ -92,7 +107,7 @@ def with_correction(correction: Callable[[float], Array], y: Array, error: Array
     chi2 = np.array([fit.chi2 for fit in fits])
     weight = np.exp(-0.5 * (chi2 - chi2.min()))
     weight /= weight.sum()
-    values, errors = (np.array([getattr(fit, part) for fit in fits]) for part in ("value", "error"))
+    values, errors = np.array([fit.value for fit in fits]), np.array([fit.error for fit in fits])
     value = weight @ values
     variance = weight @ (errors**2 + (values - value) ** 2)
     return Fit(value, np.sqrt(variance), float(chi2.min()), max(0, len(y) - 3), np.ones(len(y), bool))

@@ -1,4 +1,8 @@
-"""Where is a continuous transition?  Binder cumulants of several sizes that meet at one coupling, and their exponents."""
+"""Second-order transitions: the coupling at which the Binder cumulants of several sizes cross, and the exponents there.
+
+At the critical coupling the Binder cumulant B is the same at all sizes, its slope grows as L^(1/nu), and V <m^2> as
+L^(gamma/nu).
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,17 @@ import xarray as xr
 
 import observables
 import quenchphys as qp
-from workflows.budget import Effort
-from workflows.model_family import Family
+from workflows.budget import LadderSettings
+from workflows.model_family import ModelFamily
 from workflows.scaling.fits import Fit, add_fit, largest_sizes, least_squares, power_law, with_correction
 from workflows.store import Study
 
 Array = np.ndarray
 
-STEPS = 12
+STEPS = 12  # of Newton's method, at most
 CROSSINGS_FOR_A_CORRECTION = 3
-CONVERGED = 1e-2  # of its error, by which a crossing may still move
-TOLERANCE = 1e-5  # of the bracket
+CONVERGED = 1e-2  # of the error of a crossing: smaller steps end the search
+TOLERANCE = 1e-5  # of the bracket: smaller steps end the search for a value of the cumulant
 
 
 class Size(NamedTuple):
@@ -47,19 +51,21 @@ class Size(NamedTuple):
         return at
 
 
-def critical_point(lines: dict[int, Family], bracket: tuple[float, float], effort: Effort, study: Study) -> xr.Dataset:
-    """One ladder a size, all in the middle of the bracket."""
-    coupling = next(iter(lines.values())).coupling
+def critical_point(
+    families: dict[int, ModelFamily], bracket: tuple[float, float], settings: LadderSettings, study: Study
+) -> tuple[xr.Dataset, list[str]]:
+    """The critical point and the exponents, and the reasons for doubt.  One ladder a size, in the middle of the bracket."""
+    coupling = next(iter(families.values())).coupling
     middle = 0.5 * sum(bracket)
     sizes: list[Size] = []
-    for L, line in lines.items():
-        ladder = study.ladder(f"L{L}_{middle:.9g}", line.at(middle), effort, f"L = {L}, {coupling} = {middle:.6g}")
+    for L, family in families.items():
+        ladder = study.ladder(f"L{L}_{middle:.9g}", family.at(middle), settings, f"L = {L}, {coupling} = {middle:.6g}")
         sizes.append(Size(L, ladder, observables.Pool(ladder)))
     try:
         pairs = [crossing(a, b, coupling, bracket) for a, b in pairwise(sizes)]
     except ValueError as cause:
         raise ValueError(
-            f"The Binder cumulants were not seen to cross from {coupling} = {middle:g}, the middle of the bracket, where "
+            f"No crossing of the Binder cumulants was found from {coupling} = {middle:g}, the middle of the bracket, where "
             f"all sizes are sampled: move or narrow the bracket.  {cause}"
         ) from cause
     fit = extrapolate(pairs)
@@ -67,35 +73,32 @@ def critical_point(lines: dict[int, Family], bracket: tuple[float, float], effor
     critical = fit.value[0]
     if not bracket[0] <= critical <= bracket[1]:
         side, end = ("below", bracket[0]) if critical < bracket[0] else ("above", bracket[1])
-        said = ", ".join(f"{pair.value:.5g} for L = {pair.small} and {pair.large}" for pair in pairs)
+        crossings = ", ".join(f"{pair.value:.5g} for L = {pair.small} and {pair.large}" for pair in pairs)
         raise ValueError(
             f"The critical point lies {side} {end:g}, outside of the bracket: the Binder cumulants cross at {coupling} = "
-            f"{said}."
+            f"{crossings}."
         )
     point = xr.concat([size.at(coupling, critical) for size in sizes], dim="size", combine_attrs="drop")
     result = point.assign_coords(size=("size", lengths, {"long_name": "linear size"}))
     add_fit(result, f"{coupling}_critical", fit, 0, lengths[1:])
     _add_binder(result, lengths, fit)
-    words = {"long_name": f"{coupling} at which the Binder cumulants of this size and the one before cross"}
-    result["crossing"] = ("size", [np.nan, *(pair.value for pair in pairs)], words)
+    attributes = {"long_name": f"{coupling} at which the Binder cumulants of this size and the one before cross"}
+    result["crossing"] = ("size", [np.nan, *(pair.value for pair in pairs)], attributes)
     result["crossing_err"] = ("size", [np.nan, *(pair.error for pair in pairs)], {"long_name": "standard error"})
     _add_nu(result, sizes, coupling, pairs[-1].binder, bracket[1] - bracket[0])
     _add_gamma(result, sizes, coupling)
     _add_curves(result, sizes, coupling, critical, point)
-    doubtful = [
+    doubts = [
         f"L = {size.length}: the ladder ended with '{size.ladder.outcome.value}'."
         for size in sizes
         if not size.ladder.outcome.trusted
     ]
     if not fit.believed:
-        doubtful.append(
+        doubts.append(
             f"The crossings of the Binder cumulants do not follow one law (p = {fit.p_value:.2g}): add larger sizes, "
             f"at least {CROSSINGS_FOR_A_CORRECTION + 1} in all, or more particles."
         )
-    why = " ".join(doubtful)
-    return result.assign_attrs(
-        workflow="finite_size_scaling", coupling=coupling, order="second", trusted=int(not why), why=why
-    )
+    return result, doubts
 
 
 class Crossing(NamedTuple):
@@ -160,8 +163,7 @@ def _add_binder(result: xr.Dataset, lengths: Array, fit: Fit) -> None:
     else:
         found = largest_sizes(np.ones((len(lengths), 1)), binder, error, lengths)
     along = abs(float(np.average(result["binder_slope"].values, weights=1 / error**2))) * fit.error[0]
-    found.error[0] = np.hypot(found.error[0], along)
-    add_fit(result, "binder_critical", found, 0, lengths)
+    add_fit(result, "binder_critical", found.with_further_error(0, along), 0, lengths)
 
 
 def _add_nu(result: xr.Dataset, sizes: list[Size], coupling: str, binder: float, width: float) -> None:
@@ -183,8 +185,7 @@ def _add_nu(result: xr.Dataset, sizes: list[Size], coupling: str, binder: float,
     lengths = result["size"].values
     fit = power_law(lengths, value, error)
     exponent = fit.value[1]
-    fit.value[1], fit.error[1] = 1 / exponent, fit.error[1] / exponent**2
-    add_fit(result, "nu", fit, 1, lengths)
+    add_fit(result, "nu", fit.with_parameter(1, 1 / exponent, fit.error[1] / exponent**2), 1, lengths)
 
 
 def _add_gamma(result: xr.Dataset, sizes: list[Size], coupling: str) -> None:
@@ -194,12 +195,11 @@ def _add_gamma(result: xr.Dataset, sizes: list[Size], coupling: str) -> None:
     there = critical + float(result[f"{coupling}_critical_err"])
     moved = np.array([float(size.at(coupling, there, "auto")["fluctuation"]) for size in sizes])
     along = power_law(lengths, moved, result["fluctuation_err"].values).value[1] - fit.value[1]
-    fit.error[1] = np.hypot(fit.error[1], along)
-    add_fit(result, "gamma_over_nu", fit, 1, lengths)
+    add_fit(result, "gamma_over_nu", fit.with_further_error(1, along), 1, lengths)
 
 
 def _add_curves(result: xr.Dataset, sizes: list[Size], coupling: str, critical: float, point: xr.Dataset) -> None:
-    """Binder cumulants around the critical point, for the eye: as wide as the smallest size changes by 0.1."""
+    """Binder cumulants around the critical point, for the figure: as far as the smallest slope changes them by 0.1."""
     width = 0.1 / float(np.abs(point["binder_slope"]).min())
     axis = critical + np.linspace(-1, 1, 21) * width
     rows = []

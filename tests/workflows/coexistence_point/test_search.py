@@ -1,7 +1,8 @@
-"""A coexistence point from pilots and walkers: right, kept, taken up again, refused where it must be."""
+"""A coexistence point from pilots and chains: right, kept, used again, refused where it must be."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -13,11 +14,11 @@ import xarray as xr
 import quenchphys as qp
 import workflows
 from tests.support.mean_field_model import CUT, averages, coexistence_mu2, one_site
-from workflows.budget import PARTS, Effort
+from workflows.budget import PARTS, CoexistenceSettings, LadderSettings, PilotSettings, WalkSettings
 from workflows.coexistence_point.describe import doubts
 
 L, BRACKET = 4, (0.5, 1.5)
-SMALL = {"model": one_site, "particles": 64, "replicas": 4, "sweeps": 320, "progress": False}
+SMALL = {"model": one_site, "sweeps": 320, "progress": False}
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def test_the_coupling_of_equal_weight_and_log_z_are_those_of_quadrature():
         measured = [float(found.mu2), *found.log_z.values]
         error = [float(found.mu2_err), *found.log_z_err.values]
         z.append((np.array(measured) - exact) / error)
-    # Errors from 16 groups of walkers.
+    # Errors from 16 groups of chains.
     assert (np.abs(np.mean(z, axis=0)) < 4 / np.sqrt(len(z))).all()
     assert (np.std(z, axis=0) < 2.5).all()
     assert np.mean([abs(float(found.mu2) - coexistence_mu2(L)) for found in points]) < 0.005
@@ -64,14 +65,14 @@ def test_any_coupling_may_be_the_open_one():
 
 def test_an_existing_result_is_refused_before_sampling(kept, monkeypatch):
     out, _ = kept
-    monkeypatch.setattr(Effort, "quench", _never)
+    monkeypatch.setattr(LadderSettings, "quench", _never)
     with pytest.raises(FileExistsError, match="exists already"):
         workflows.coexistence(L, BRACKET, out=out, **SMALL)
 
 
 def test_a_result_can_be_analysed_again_without_sampling(kept, monkeypatch):
     out, before = kept
-    monkeypatch.setattr(Effort, "quench", _never)
+    monkeypatch.setattr(LadderSettings, "quench", _never)
     again = workflows.coexistence(L, BRACKET, out=out, overwrite=True, **SMALL)
     assert float(again.mu2) == float(before.mu2)
     assert float(workflows.load_result(out).mu2) == float(before.mu2)
@@ -85,16 +86,56 @@ def test_ladders_of_another_request_are_not_taken(kept, tmp_path):
         workflows.coexistence(L, BRACKET, out=tmp_path / "run.nc", **SMALL | {"seed": 5})
 
 
+def test_defaults_are_a_pilot_of_4_x_64_particles_and_16_groups_of_8_chains():
+    settings = CoexistenceSettings.of()
+    assert settings.pilot == PilotSettings(particles=64, replicas=4)
+    assert settings.walk == WalkSettings(groups=16, chains=8, sweeps=1600)
+    assert settings.pilot.ladder(2) == LadderSettings(64, 4, seed=3)
+
+
+def test_settings_are_used_as_given_and_old_names_set_the_pilot(tmp_path):
+    """Pilot and chains have exactly the sizes that were given, and so has the request; a warning gives the new names."""
+    out, sizes = tmp_path / "run.nc", {"groups": 8, "chains": 5}
+    with pytest.warns(FutureWarning) as warned:
+        found = workflows.coexistence(L, BRACKET, out=out, **SMALL | sizes | {"particles": 48, "replicas": 3})
+    texts = [str(one.message) for one in warned if one.category is FutureWarning]
+    assert [text.split(" (")[0] for text in texts] == [
+        "particles is now called pilot_particles",
+        "replicas is now called pilot_replicas",
+    ]
+    assert warned[0].filename == __file__
+    ladder = qp.load(next((tmp_path / "run.ladders").glob("pilot*.nc")))
+    assert (ladder.settings["particles"], ladder.settings["replicas"]) == (48, 3)
+    with xr.open_dataset(next((tmp_path / "run.ladders").glob("walk1_*.nc")), engine="h5netcdf") as part:
+        assert part["energy"].shape == (8, 32, 5)
+    assert found.crossings.shape == (8,)
+    request = json.loads(found.attrs["request"])
+    sizes |= {"pilot_particles": 48, "pilot_replicas": 3}
+    assert sizes.items() <= request.items()
+    assert not {"particles", "replicas"} & set(request)
+    # The new names are the same request: nothing is sampled again.
+    again = workflows.coexistence(L, BRACKET, out=out, overwrite=True, **SMALL | sizes)
+    assert float(again.mu2) == float(found.mu2)
+
+
+def test_ladders_of_an_earlier_version_are_refused_in_one_sentence(tmp_path):
+    (tmp_path / "run.ladders").mkdir()
+    before = {"workflow": "coexistence", "format": 2, "particles": 500, "replicas": 8}
+    (tmp_path / "run.ladders/request.json").write_text(json.dumps(before))
+    with pytest.raises(FileExistsError, match=r"another request \(of an earlier version of quenchphys\)"):
+        workflows.coexistence(L, BRACKET, out=tmp_path / "run.nc", **SMALL)
+
+
 @pytest.mark.parametrize(
     ("bracket", "side", "replicas"), [((1.4, 1.8), "mu2 lies below 1.4", 4), ((0.3, 0.6), "mu2 lies above 0.6", 1)]
 )
 def test_a_bracket_beside_the_point_says_on_which_side_it_lies(bracket, side, replicas):
     with pytest.raises(ValueError, match=f"the ordered share is .* at {bracket[0]:g} and .*{side}"):
-        workflows.coexistence(L, bracket, **SMALL | {"replicas": replicas})
+        workflows.coexistence(L, bracket, **SMALL | {"pilot_replicas": replicas})
 
 
 def test_a_pilot_may_be_a_single_ladder():
-    found = workflows.coexistence(L, BRACKET, **SMALL | {"replicas": 1})
+    found = workflows.coexistence(L, BRACKET, **SMALL | {"pilot_replicas": 1})
     assert abs(float(found.mu2) - coexistence_mu2(L)) < 4 * float(found.mu2_err)
 
 
@@ -116,14 +157,20 @@ def test_a_pilot_may_be_a_single_ladder():
         ({"L": 8.5}, "must be integers"),
         ({"model": "phi4", "bracket": (0.1, 0.2)}, "not expected to have two phases"),
         ({"bracket": (5.0, 6.0)}, "not expected to have two phases"),
-        ({"particles": 1}, "particles must be at least 2"),
+        ({"pilot_particles": 1}, "pilot_particles must be at least 2; 1 was given"),
+        ({"pilot_replicas": 0}, "pilot_replicas must be at least 1; 0 was given"),
+        ({"groups": 7}, "groups must be at least 8; 7 was given"),
+        ({"chains": 0}, "chains must be at least 1; 0 was given"),
+        ({"sweeps": 100}, "sweeps must be at least 176; 100 was given"),
+        ({"seed": -1}, "seed must be at least 0; -1 was given"),
+        ({"particles": 100, "pilot_particles": 100}, "old name of pilot_particles .*: give one of them, not both"),
         ({"softness": -2.0}, "softness must be greater than -1"),
         ({"out": "no/such/folder/run.nc"}, "does not exist"),
     ],
 )
 def test_wrong_requests_are_refused_before_sampling(wrong, says, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(Effort, "quench", _never)
+    monkeypatch.setattr(LadderSettings, "quench", _never)
     with pytest.raises((ValueError, TypeError, OSError), match=says):
         workflows.coexistence(**{"L": 8, "bracket": (2.25, 2.33), "out": "run.nc"} | wrong)
     assert list(tmp_path.iterdir()) == []
@@ -132,7 +179,7 @@ def test_wrong_requests_are_refused_before_sampling(wrong, says, monkeypatch, tm
 def test_an_interrupted_study_keeps_what_it_has_and_goes_on(tmp_path, monkeypatch, ctrl_c):
     """Ctrl-C in the pilot, then in the second part of the walk."""
     out, settings = tmp_path / "run.nc", SMALL | {"model": "phi6"}  # a ladder of more than one block of levels
-    quench, walk, begun, walked = Effort.quench, Effort.walk, [], []
+    quench, walk, begun, walked = LadderSettings.quench, WalkSettings.walk, [], []
 
     class Impatient:
         """A meter that presses Ctrl-C after the first block of levels."""
@@ -154,19 +201,19 @@ def test_an_interrupted_study_keeps_what_it_has_and_goes_on(tmp_path, monkeypatc
             os.kill(os.getpid(), signal.SIGINT)
         return walk(self, problem, start, weight, part)
 
-    monkeypatch.setattr(Effort, "quench", interrupted_ladder)
-    monkeypatch.setattr(Effort, "walk", interrupted_walk)
-    with pytest.raises(workflows.Interrupted, match="the same command goes on"):
+    monkeypatch.setattr(LadderSettings, "quench", interrupted_ladder)
+    monkeypatch.setattr(WalkSettings, "walk", interrupted_walk)
+    with pytest.raises(workflows.Interrupted, match="Run the same command again to continue"):
         workflows.coexistence(4, (2.2, 2.5), out=out, **settings)
     assert sorted(file.suffix for file in (tmp_path / "run.ladders").iterdir()) == [".checkpoint", ".json"]
-    with pytest.raises(workflows.Interrupted, match="the same command goes on"):
+    with pytest.raises(workflows.Interrupted, match="Run the same command again to continue"):
         workflows.coexistence(4, (2.2, 2.5), out=out, **settings)
     assert not out.exists()
     found = workflows.coexistence(4, (2.2, 2.5), out=out, **settings)
     assert begun[0] == begun[1]  # the pilot went on
     assert len(begun) == 2
     assert walked == list(range(PARTS))  # no part was walked twice
-    monkeypatch.setattr(Effort, "quench", quench)
+    monkeypatch.setattr(LadderSettings, "quench", quench)
     assert float(found.mu2) == float(workflows.coexistence(4, (2.2, 2.5), **settings).mu2)
     assert not list((tmp_path / "run.ladders").glob("*.checkpoint"))
     assert signal.getsignal(signal.SIGINT) is ctrl_c
@@ -182,17 +229,17 @@ def test_outside_the_main_thread_no_signal_is_caught():
 
 def test_a_ladder_that_missed_a_phase_is_not_trusted(monkeypatch):
     """A pilot cut short must not look like an answer."""
-    quench = Effort.quench
+    quench = LadderSettings.quench
 
     def shallow(self, problem, stop, progress, checkpoint):
         return quench(self, problem, qp.LevelLimit(6), progress, checkpoint)
 
-    monkeypatch.setattr(Effort, "quench", shallow)
+    monkeypatch.setattr(LadderSettings, "quench", shallow)
     with pytest.raises(RuntimeError, match="ended with"):
         workflows.coexistence(L, BRACKET, **SMALL)
 
 
-def test_walkers_that_do_not_cross_give_no_answer(monkeypatch):
+def test_chains_that_do_not_cross_give_no_answer(monkeypatch):
     """Steps too small to get anywhere."""
     still = qp.multicanonical
 

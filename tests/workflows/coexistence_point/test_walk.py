@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from workflows.budget import GROUPS, MOST_PARTS, PARTS, WALKERS
+from workflows.budget import MOST_PARTS, PARTS, WalkSettings
 from workflows.coexistence_point import walk as walkers
 from workflows.coexistence_point.describe import Ends, Phases
-from workflows.narrator import Narrator
 
 SWEEPS = 16
+GROUPS, CHAINS = WalkSettings.groups, WalkSettings.chains
 ENDS, PHASES = Ends(-100.0, 0.0, (0.2, 0.8)), Phases("q", 0.5)
 
 
@@ -24,7 +24,7 @@ class MadeUp:
     def walk(self, problem, start, weight, part):
         self.weights.append(np.array(weight[1]))
         self.starts.append(None if start is None else start["last"].values)
-        shape = (GROUPS, SWEEPS, WALKERS)
+        shape = (GROUPS, SWEEPS, CHAINS)
         q = np.zeros(shape)
         if part >= self.first:
             q[:, :, 0] = (part * self.times + np.arange(SWEEPS) * self.times // SWEEPS) % 2
@@ -32,14 +32,15 @@ class MadeUp:
         dims = ("replica", "sweep", "walker")
         walk = xr.Dataset({"q": (dims, q), "energy": (dims, energy)})
         # A configuration is its energy, and the part in which it was seen.
-        last = np.stack([energy[:, -1], np.full((GROUPS, WALKERS), part)], axis=-1)
+        last = np.stack([energy[:, -1], np.full((GROUPS, CHAINS), part)], axis=-1)
         return walk.assign(last=(("replica", "walker", "site"), last))
 
-    seed = 0
+    groups, chains, seed = GROUPS, CHAINS, 0
 
 
 class Shelf:
-    narrator = Narrator(False)
+    def message(self, text):
+        pass
 
     def dataset(self, name, words, make):
         return make().assign_attrs(name=name)

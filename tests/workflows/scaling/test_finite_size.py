@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 import workflows
 from tests.support.mean_field_model import binder, coexistence_mu2, one_site
-from workflows.budget import Effort
+from workflows.budget import LadderSettings
 from workflows.scaling.fits import largest_sizes, least_squares, power_law, widened, with_correction
 
-SMALL = {"model": one_site, "particles": 64, "replicas": 4, "sweeps": 320, "progress": False}
+COMMON = {"model": one_site, "progress": False}
+FIRST, SECOND = COMMON | {"sweeps": 320}, COMMON | {"particles": 64, "replicas": 4}
 
 
 def test_least_squares_gives_the_textbook_mean_and_chi_squared():
@@ -52,7 +55,7 @@ def test_a_power_law_is_found():
 
 def test_first_order_follows_the_multiplicity_term(tmp_path, monkeypatch):
     sizes = [3, 4, 5]
-    found = workflows.finite_size_scaling(sizes, (0.3, 1.5), out=tmp_path / "fss.nc", **SMALL)
+    found = workflows.finite_size_scaling(sizes, (0.3, 1.5), out=tmp_path / "fss.nc", **FIRST)
     exact = np.array([coexistence_mu2(L) for L in sizes])
     assert (np.abs(found.mu2.values - exact) < 6 * found.mu2_err.values).all()
     # At an ordered share of 2/3 each of the two ordered phases weighs as much as the disordered one.
@@ -63,21 +66,21 @@ def test_first_order_follows_the_multiplicity_term(tmp_path, monkeypatch):
     assert float(found.mu2_infinite_dof) >= 1
 
     ran = []
-    quench = Effort.quench
+    quench = LadderSettings.quench
 
     def counted(self, problem, *rest):
         ran.append(float(problem.volume))
         return quench(self, problem, *rest)
 
-    monkeypatch.setattr(Effort, "quench", counted)
-    longer = workflows.finite_size_scaling([*sizes, 6], (0.3, 1.5), out=tmp_path / "fss.nc", overwrite=True, **SMALL)
+    monkeypatch.setattr(LadderSettings, "quench", counted)
+    longer = workflows.finite_size_scaling([*sizes, 6], (0.3, 1.5), out=tmp_path / "fss.nc", overwrite=True, **FIRST)
     assert set(ran) == {36.0}
     assert (longer.mu2.values[:3] == found.mu2.values).all()
 
 
 def test_second_order_finds_where_binder_cumulants_meet():
     sizes, bracket = [4, 8, 16], (-0.6, 0.4)
-    settings = {**SMALL, "lam": 0.25, "eta": 0.0}
+    settings = {**SECOND, "lam": 0.25, "eta": 0.0}
     found = workflows.finite_size_scaling(sizes, bracket, **settings)
     critical = float(found.mu2_critical)
     assert found.attrs["order"] == "second"
@@ -86,6 +89,33 @@ def test_second_order_finds_where_binder_cumulants_meet():
     # The prior is part of the mass: 1/V shifts the point, and the whole moves as one site, with slopes ~ sqrt(V) = L.
     assert abs(critical) < 0.15
     assert float(found.nu) == pytest.approx(1.0, abs=0.3)
+
+
+@pytest.mark.parametrize(
+    ("order", "given", "says"),
+    [
+        ("first", {"particles": 100, "replicas": 4}, "first order, so particles and replicas are not used"),
+        ("second", {"sweeps": 3200}, "second order, so sweeps is not used; its settings are particles, replicas"),
+    ],
+)
+def test_settings_of_the_other_order_are_not_ignored_silently(order, given, says, monkeypatch, tmp_path):
+    def stop(*_):
+        raise InterruptedError
+
+    monkeypatch.setattr(LadderSettings, "quench", stop)
+    with pytest.warns(FutureWarning, match=says) as warned, pytest.raises(InterruptedError):
+        workflows.finite_size_scaling([8, 12, 16], (2.25, 2.33), order=order, out=tmp_path / "fss.nc", **COMMON | given)
+    assert warned[0].filename == __file__
+    request = json.loads((tmp_path / "fss.ladders/request.json").read_text())
+    assert not set(given) & set(request)
+
+
+def test_a_parameter_of_a_fit_is_replaced_in_a_copy():
+    fit = power_law([4, 8, 16], 3.0 * np.array([4, 8, 16]) ** 1.25, np.full(3, 0.01))
+    before = fit.value.copy(), fit.error.copy()
+    changed = fit.with_parameter(1, 0.8, 0.1).with_further_error(1, 0.2)
+    assert (changed.value[1], changed.error[1]) == (0.8, pytest.approx(np.hypot(0.1, 0.2)))
+    assert (fit.value == before[0]).all() and (fit.error == before[1]).all()
 
 
 @pytest.mark.parametrize(

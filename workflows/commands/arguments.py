@@ -1,0 +1,191 @@
+"""Arguments that several commands share: how they are declared, and how they are read."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+from typing import Any
+
+from lattices.models import MODELS
+from workflows.budget import FEWEST_GROUPS, LadderSettings, PilotSettings, WalkSettings
+from workflows.model_family import family_of
+
+PICTURES = (".png", ".pdf", ".svg")
+
+
+def add_model(parser: ArgumentParser) -> argparse._ArgumentGroup:
+    """--model and --set."""
+    group = parser.add_argument_group("model")
+    group.add_argument("--model", default="phi6", metavar="NAME", help=f"{' or '.join(MODELS)} (default: phi6)")
+    group.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        type=_coupling,
+        metavar="NAME=VALUE",
+        help="a coupling of the model, such as lam=-1 or eta=0.2; may be repeated",
+    )
+    return group
+
+
+def add_lattice(parser: ArgumentParser) -> None:
+    """--model, --set, and the lattice: --L or --shape."""
+    group = add_model(parser)
+    group.add_argument("--L", type=int, metavar="N", help="linear size of a square lattice")
+    group.add_argument(
+        "--shape", type=int, nargs="+", metavar="N", help="lengths of any other periodic lattice, such as 6 6 6"
+    )
+
+
+def add_transition(parser: ArgumentParser) -> None:
+    """--bracket and --coupling."""
+    group = parser.add_argument_group("transition")
+    group.add_argument(
+        "--bracket",
+        type=float,
+        nargs=2,
+        required=True,
+        metavar=("LOW", "HIGH"),
+        help="two values of the coupling with the transition between them",
+    )
+    group.add_argument("--coupling", default="mu2", metavar="NAME", help="the coupling to be found (default: mu2)")
+
+
+def add_pilot_and_chains(parser: ArgumentParser, where: str = "") -> None:
+    """--pilot-particles and --pilot-replicas; --groups, --chains and --sweeps."""
+    pilot = parser.add_argument_group(
+        f"pilot ladder{where}", "It finds the coupling roughly and guides the chains; it does not enter the error bars."
+    )
+    pilot.add_argument(
+        "--pilot-particles",
+        type=int,
+        metavar="N",
+        help=f"particles in a population (default: {PilotSettings.particles})",
+    )
+    pilot.add_argument(
+        "--pilot-replicas", type=int, metavar="N", help=f"independent populations (default: {PilotSettings.replicas})"
+    )
+    chains = parser.add_argument_group(
+        f"multicanonical chains{where}", "They travel between the phases and give the answer."
+    )
+    chains.add_argument(
+        "--groups",
+        type=int,
+        metavar="N",
+        help=f"independent groups of chains; error bars are a jackknife over them (default: {WalkSettings.groups}, at "
+        f"least {FEWEST_GROUPS})",
+    )
+    chains.add_argument(
+        "--chains", type=int, metavar="N", help=f"chains in each group (default: {WalkSettings.chains})"
+    )
+    chains.add_argument(
+        "--sweeps",
+        type=int,
+        metavar="N",
+        help=f"sweeps of each chain; the error falls with the square root (default: {WalkSettings.sweeps}, and more while "
+        "chains have hardly crossed)",
+    )
+
+
+def add_old_pilot_names(parser: ArgumentParser) -> None:
+    """--particles and --replicas, the old names of --pilot-particles and --pilot-replicas; not shown in the help."""
+    parser.add_argument("--particles", type=int, help=SUPPRESS)
+    parser.add_argument("--replicas", type=int, help=SUPPRESS)
+
+
+def add_ladder(
+    parser: ArgumentParser,
+    particles: int = LadderSettings.particles,
+    replicas: int = LadderSettings.replicas,
+    *,
+    where: str = "",
+    errors: str = "error bars are a jackknife over them, or come from the genealogy of the particles if there are fewer "
+    "than eight",
+) -> None:
+    """--particles and --replicas."""
+    group = parser.add_argument_group(f"ladder{where}")
+    group.add_argument("--particles", type=int, metavar="N", help=f"particles in a population (default: {particles})")
+    group.add_argument(
+        "--replicas",
+        type=int,
+        metavar="N",
+        help=f"independent populations, run side by side; {errors} (default: {replicas})",
+    )
+
+
+def add_run(parser: ArgumentParser, quick: str) -> None:
+    """--seed, --softness, --quick (with what it does), and those of several processes."""
+    group = parser.add_argument_group("run")
+    group.add_argument(
+        "--seed", type=int, metavar="N", default=0, help="the same seed gives the same numbers (default: 0)"
+    )
+    group.add_argument(
+        "--softness",
+        type=float,
+        metavar="NU",
+        help="softness nu of the levels of ladders (default: what the model recommends)",
+    )
+    group.add_argument("--quick", action="store_true", help=f"a rough answer soon: {quick}")
+    several = parser.add_argument_group("several processes", "Start each with the same command except for --process.")
+    several.add_argument(
+        "--coordinator", metavar="HOST:PORT", help="of the first process; auto on TPU slices and under Slurm"
+    )
+    several.add_argument("--processes", type=int, metavar="N", help="how many there are")
+    several.add_argument("--process", type=int, metavar="N", help="which one this is, from 0")
+
+
+def add_output(parser: ArgumentParser, *, required: bool = False, plot: bool = True) -> None:
+    """--out, --overwrite, --plot and --silent."""
+    group = parser.add_argument_group("output")
+    group.add_argument("--out", type=Path, metavar="FILE", required=required, help="netCDF file to write")
+    again = "; ladders of the same request are used again" if plot else ""
+    group.add_argument("--overwrite", action="store_true", help=f"replace an existing file{again}")
+    if plot:
+        group.add_argument(
+            "--plot", type=Path, metavar="FILE", help="also draw the figure into this file: .png, .pdf or .svg"
+        )
+    group.add_argument("--silent", action="store_true", help="no progress on standard error")
+
+
+def given(chosen: Namespace, *names: str) -> dict[str, Any]:
+    """The seed, and those of these settings that were given; the others keep the defaults of the workflow."""
+    found = {name: getattr(chosen, name) for name in (*names, "softness")}
+    return {name: value for name, value in found.items() if value is not None} | {"seed": chosen.seed}
+
+
+def files(chosen: Namespace) -> dict[str, Any]:
+    """Where a workflow writes its result, and whether it shows progress."""
+    check_picture(chosen.plot)
+    return {"out": chosen.out, "overwrite": chosen.overwrite, "progress": progress(chosen)}
+
+
+def progress(chosen: Namespace) -> bool | None:
+    return False if chosen.silent else None
+
+
+def problem(chosen: Namespace) -> Any:
+    """The model with all couplings fixed."""
+    couplings = dict(chosen.set)
+    if "mu2" not in couplings:
+        raise ValueError("The model needs a value of mu2: give it as --set mu2=VALUE.")
+    mu2 = couplings.pop("mu2")
+    return family_of(chosen.model, "mu2", couplings, chosen.L, chosen.shape).at(mu2)
+
+
+def check_picture(path: Path | None) -> None:
+    """Refuse a picture that could not be drawn, before any work is done for it."""
+    if path is None:
+        return
+    if path.suffix not in PICTURES:
+        raise ValueError(f"A picture ends in .png, .pdf or .svg; got {path}.")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path} cannot be drawn, because the directory {path.parent} does not exist.")
+
+
+def _coupling(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        raise ArgumentTypeError(f"a coupling is given as NAME=VALUE, such as lam=-1; got {text!r}") from None

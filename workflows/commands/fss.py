@@ -1,0 +1,67 @@
+"""`quenchphys fss`: finite-size scaling of a transition."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+import workflows
+from workflows.budget import QUICK_LADDER, QUICK_WALK
+from workflows.commands import Command, Exit, arguments
+from workflows.commands.output import finish
+from workflows.model_family import check_bracket, family_of
+from workflows.scaling.finite_size import check_sizes, order_of
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--sizes", type=int, nargs="+", required=True, metavar="L", help="linear sizes, at least three")
+    parser.add_argument(
+        "--order", choices=("first", "second"), help="order of the transition (default: from mean field)"
+    )
+    arguments.add_model(parser)
+    arguments.add_transition(parser)
+    arguments.add_pilot_and_chains(parser, " (first order)")
+    arguments.add_ladder(parser, where=" (second order)", errors="error bars come from the genealogy of the particles")
+    arguments.add_run(
+        parser,
+        f"{QUICK_WALK['sweeps']} sweeps (first order), or {QUICK_LADDER['replicas']} x {QUICK_LADDER['particles']} "
+        "particles (second order)",
+    )
+    arguments.add_output(parser)
+
+
+def run(chosen: Namespace) -> Exit:
+    names = ("pilot_particles", "pilot_replicas", "groups", "chains", "sweeps", "particles", "replicas")
+    result = workflows.finite_size_scaling(
+        sizes=chosen.sizes,
+        bracket=tuple(chosen.bracket),
+        model=chosen.model,
+        coupling=chosen.coupling,
+        order=chosen.order,
+        **_quick(chosen) | arguments.given(chosen, *names),
+        **arguments.files(chosen),
+        **dict(chosen.set),
+    )
+    return finish(result, chosen)
+
+
+def _quick(chosen: Namespace) -> dict[str, int]:
+    """Fewer sweeps or smaller ladders, whichever the transition needs."""
+    if not chosen.quick:
+        return {}
+    family = family_of(chosen.model, chosen.coupling, dict(chosen.set), L=check_sizes(chosen.sizes)[0])
+    order = chosen.order or order_of(family, check_bracket(chosen.bracket, chosen.coupling))
+    return QUICK_WALK if order == "first" else QUICK_LADDER
+
+
+COMMAND = Command(
+    "fss",
+    "Follow a transition over several sizes to the infinite lattice",
+    add_arguments,
+    run,
+    "First order: coexistence points and barriers.  Second order: Binder cumulants and exponents.  A finished size is not "
+    "run again.",
+    (
+        "fss --sizes 8 12 16 24 --bracket 2.25 2.33 --out fss.nc",
+        "fss --model phi4 --set lam=0.25 --sizes 8 16 32 --bracket -1.32 -1.22 --out critical.nc",
+    ),
+)

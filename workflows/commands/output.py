@@ -1,0 +1,37 @@
+"""What commands print, draw and read."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+import xarray as xr
+
+import quenchphys as qp
+from workflows.commands import Exit
+from workflows.results import save_figure, summary
+from workflows.store import load_result
+
+
+def finish(result: xr.Dataset, chosen: Namespace) -> Exit:
+    """Print the table of a result, and draw its figure if --plot was given."""
+    print(summary(result))
+    if chosen.plot is not None:
+        print(f"drawn in {save_figure(result, chosen.plot)}")
+    return trust(result)
+
+
+def trust(found: xr.Dataset | qp.Ladder) -> Exit:
+    """Exit code of a result or a ladder."""
+    trusted = found.outcome.trusted if isinstance(found, qp.Ladder) else found.attrs["trusted"]
+    return Exit.TRUSTED if trusted else Exit.DOUBTFUL
+
+
+def read(path: Path) -> xr.Dataset | qp.Ladder:
+    """The result of a workflow, or a ladder."""
+    if not path.exists():
+        raise ValueError(f"There is no file {path}.")
+    try:
+        return load_result(path)
+    except ValueError:
+        return qp.load(path)

@@ -1,0 +1,46 @@
+"""`quenchphys quench`: one ladder, written to a file."""
+
+from __future__ import annotations
+
+import shutil
+from argparse import ArgumentParser, Namespace
+
+import observables
+from quenchphys.parallel.processes import first
+from quenchphys.settings import Settings
+from quenchphys.storage.netcdf import check_writable
+from workflows.budget import QUICK_LADDER, LadderSettings
+from workflows.commands import Command, Exit, arguments
+from workflows.commands.output import trust
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    arguments.add_lattice(parser)
+    arguments.add_ladder(parser, Settings.particles, Settings.replicas)
+    arguments.add_run(parser, f"{QUICK_LADDER['replicas']} x {QUICK_LADDER['particles']} particles")
+    arguments.add_output(parser, required=True, plot=False)
+
+
+def run(chosen: Namespace) -> Exit:
+    problem = arguments.problem(chosen)
+    check_writable(chosen.out, overwrite=chosen.overwrite)
+    usual = {"particles": Settings.particles, "replicas": Settings.replicas}
+    quick = QUICK_LADDER if chosen.quick else {}
+    settings = LadderSettings(**usual | quick | arguments.given(chosen, "particles", "replicas"))
+    checkpoint = chosen.out.with_suffix(".checkpoint")
+    ladder = settings.quench(problem, None, arguments.progress(chosen), checkpoint)
+    ladder.save(chosen.out, overwrite=chosen.overwrite)
+    if first():
+        shutil.rmtree(checkpoint)
+    observables.report(ladder)
+    print(f"written to {chosen.out}")
+    return trust(ladder)
+
+
+COMMAND = Command(
+    "quench",
+    "Run one ladder and write it to a file",
+    add_arguments,
+    run,
+    examples=("quench --L 16 --set mu2=2.286 --out ladder.nc",),
+)

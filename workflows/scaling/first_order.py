@@ -1,0 +1,104 @@
+"""First-order transitions at several sizes: coexistence points, and the laws that lead to the infinite lattice.
+
+With m equal ordered phases (two for phi -> -phi) both phases have the same weight at
+
+    c*(L) = c_inf + log(m) / |d log odds / dc|        (2 log 2 / (V dq) for mu2),
+
+up to corrections that fall exponentially with L, and the valley of P(q) deepens as 2 sigma L^(d-1), sigma the interface
+tension.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from quenchphys.problem import view
+from workflows.budget import CoexistenceSettings
+from workflows.coexistence_point.search import find_point, point_request
+from workflows.model_family import ModelFamily
+from workflows.scaling.fits import BELIEVED, FEWEST_SIZES, add_fit, largest_sizes, widened
+from workflows.store import Study, finished
+
+MULTIPLICITY = 2  # ordered phases that phi -> -phi carries into one another
+
+
+def coexistence_line(
+    families: dict[int, ModelFamily], bracket: tuple[float, float], settings: CoexistenceSettings, study: Study
+) -> tuple[xr.Dataset, list[str]]:
+    """The coexistence point of every size and of the infinite lattice, and the reasons for doubt."""
+    coupling = next(iter(families.values())).coupling
+    points: list[xr.Dataset] = []
+    for L, family in families.items():
+        study.message(f"L = {L}")
+        # The point of the size before, moved by the known term, is a better start than the middle of the bracket.
+        start = None if not points else _extrapolated(points[-1], coupling, families, L)
+        points.append(_point(family, bracket, settings, study, L, start))
+    table = xr.concat([_without_curves(point) for point in points], dim="size", combine_attrs="drop")
+    result = table.assign_coords(size=("size", list(families), {"long_name": "linear size"}))
+    _add_infinite(result, coupling)
+    doubts = [f"L = {L}: {point.attrs['why']}" for L, point in zip(families, points, strict=True) if not point.trusted]
+    p_value = float(result[f"{coupling}_infinite_p_value"])
+    if p_value < BELIEVED:
+        doubts.append(f"The sizes do not follow the law for {coupling} infinite (p = {p_value:.2g}).")
+    return result, doubts
+
+
+def multiplicity_term(point: xr.Dataset) -> xr.DataArray:
+    """c* - c_inf = log(m) / |d log odds / dc|, with its sign."""
+    return -np.log(MULTIPLICITY) / point["log_odds_slope"]
+
+
+def _point(
+    family: ModelFamily,
+    bracket: tuple[float, float],
+    settings: CoexistenceSettings,
+    study: Study,
+    L: int,
+    start: float | None,
+) -> xr.Dataset:
+    """The coexistence point of one size, from its file if it is finished."""
+    out: Path | None = None if study.path is None else study.folder / f"L{L}.nc"
+    request = point_request(family, settings)
+    if out is not None and (kept := finished(out, request)) is not None:
+        study.message(f"L = {L}: read from {out}")
+        return kept
+    # Replaces what was kept of this size for another request; the folder itself belongs to the request of this study.
+    own = Study(out, request, progress=study.progress, overwrite=True)
+    return find_point(family, bracket, settings, own, start)
+
+
+def _extrapolated(before: xr.Dataset, coupling: str, families: dict[int, ModelFamily], L: int) -> float:
+    """c*(L) from the size before: the multiplicity term falls as 1/V."""
+    sizes = list(families)
+    dimension = len(view(families[L].at(float(before[coupling]))).shape)
+    ratio = (sizes[sizes.index(L) - 1] / L) ** dimension
+    return float(before[coupling]) - (1 - ratio) * float(multiplicity_term(before))
+
+
+def _without_curves(point: xr.Dataset) -> xr.Dataset:
+    """What all sizes have in common: everything that does not depend on an axis of its own, or on the group."""
+    curves = [
+        name for name in point.variables if any(str(d).endswith("_axis") or d == "group" for d in point[name].dims)
+    ]
+    return point.drop_vars(curves)
+
+
+def _add_infinite(result: xr.Dataset, coupling: str) -> None:
+    """The coupling and the interface tension of the infinite lattice."""
+    sizes = result["size"].values
+    moved = (result[coupling] - multiplicity_term(result)).values
+    fit = largest_sizes(np.ones((len(sizes), 1)), moved, result[f"{coupling}_err"].values, sizes)
+    add_fit(result, f"{coupling}_infinite", fit, 0, sizes)
+    if "interface_tension" in result:
+        # barrier = 2 sigma L^(d-1) + a constant: a straight line over the area of the walls.
+        known = np.isfinite(result["barrier"].values)
+        area = (result["barrier"] / result["interface_tension"]).values[known]
+        if len(np.unique(area.round(6))) >= FEWEST_SIZES:
+            design = np.stack([area, np.ones(len(area))], axis=1)
+            barrier, error = (result[name].values[known] for name in ("barrier", "barrier_err"))
+            # Straight only where the walls are flat and far apart, so the error has to cover deviations from the line.
+            fit = widened(largest_sizes(design, barrier, error, sizes[known]))
+            add_fit(result, "interface_tension_infinite", fit, 0, sizes[known])
