@@ -1,6 +1,6 @@
 """What do checkpoints cost a long run?  Two ladders of phi^6 at L = 40 side by side, one of which keeps checkpoints.
 
-    python benchmarks/speed/checkpoint_cost.py [rounds] [levels]
+    python -m benchmarks.speed.checkpoint_cost [rounds] [levels]
 
 Each has a processor core and a seed of its own, and the default interval of five minutes; a full ladder takes a quarter of
 an hour.  In the next round the other core keeps the checkpoints.  What is compared is gradients per second from the first

@@ -1,6 +1,6 @@
 """One ladder on 1, 2 and 8 devices and in 1, 2 and 4 processes: the same numbers, wall time, bytes sent at a level.
 
-python benchmarks/speed/devices.py
+python -m benchmarks.speed.devices
 """
 
 from __future__ import annotations
@@ -98,8 +98,7 @@ def main() -> None:
         place = f"{processes:9d}  {devices:7d}  {row['devices']:>6s}  {row['levels']:6d}  {row['log_z']:>23s}"
         cost = f"{row['wall']:6.1f}  {row['first']:7.1f}  {row['collectives']:11d}  {row['bytes']:16d}"
         print(f"{place}  {cost}", flush=True)
-    Path("out").mkdir(exist_ok=True)
-    Path("out/devices.json").write_text(json.dumps(rows, indent=2))
+    harness.save("devices", rows)
     if len({row["log_z"] for row in rows}) > 1:
         raise SystemExit("log Z differs")
     print("log Z is the same to the last bit")

@@ -1,6 +1,6 @@
 """What is it worth to move the free field exactly?  Gradients until U and q are forgotten, with it and with leapfrog steps.
 
-    python benchmarks/speed/free_motion.py            about three minutes on two cores
+    python -m benchmarks.speed.free_motion            about three minutes on two cores
 
 The same ladders of phi^6 at L = 24, coarse and of few particles, in one process.  The correlation of a quantity before
 and after the mutation of a level gives the gradients until it is 0.3, T log(0.3)/log(rho) times those of a trajectory.  The
@@ -49,8 +49,7 @@ def main() -> None:
             rows.append({"steps": name, "length": length, "gradients": dict(zip(QUANTITIES, found, strict=True))})
             step = float(ladder.levels.step_size.mean())
             print(f"{name:14s} {length:6d} {step:9.3f}   " + " ".join(f"{value:6.0f}" for value in found), flush=True)
-    Path("out").mkdir(exist_ok=True)
-    Path("out/free_motion.json").write_text(json.dumps(rows, indent=1))
+    harness.save("free_motion", rows)
 
 
 if __name__ == "__main__":

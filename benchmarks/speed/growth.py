@@ -1,7 +1,7 @@
 """How does the cost of a coexistence point grow with the lattice?
 
-    python benchmarks/speed/growth.py --sizes 8 16 24 40          about 20 minutes on two cores
-    python benchmarks/speed/growth.py --sizes 64                  half an hour more; the table has all sizes so far
+    python -m benchmarks.speed.growth --sizes 8 16 24 40          about 20 minutes on two cores
+    python -m benchmarks.speed.growth --sizes 64                  half an hour more; the table has all sizes so far
 
 Each size is one call of `workflows.coexistence` with default settings, compilation included: pilot and walkers.
 Rows are kept in out/growth.json, and exponents in V = L^2 are fitted to all of them: of the site-gradients and the
@@ -10,7 +10,6 @@ processor time as they were spent, and of the site-gradients it would take to kn
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 import time
@@ -95,12 +94,12 @@ def table(rows: list[dict[str, Any]]) -> None:
             print(f"{COSTS[name]} grows as V^{power:.2f}({round(100 * error)})")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[8, 16, 24, 40])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--replicas", type=int, help="other than the default")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     settings = {} if chosen.replicas is None else {"replicas": chosen.replicas}
     rows = json.loads(KEPT.read_text()) if KEPT.exists() else []
     for L in chosen.sizes:

@@ -1,6 +1,6 @@
 """How long does a very long ladder take to analyse?  20,000 levels of 1000 particles: time and memory.
 
-    python benchmarks/speed/large_ladder.py [levels] [particles]
+    python -m benchmarks.speed.large_ladder [levels] [particles]
 
 The ladder is exact and synthetic: U has the density k U^(k-1)/T^k under the prior, so a level E is E times a
 Beta(k, nu+1) variable, G = k B(k, nu+1) E^(k+nu)/T^k, and Z(beta) = k gamma(k, beta T)/(beta T)^k.

@@ -1,6 +1,6 @@
 """Where does the time of a level go, and how far is it from what the machine can do?
 
-    python benchmarks/speed/level_profile.py
+    python -m benchmarks.speed.level_profile
 
 phi^6 at L = 40, on one core.  First the parts of a gradient, each compiled for itself on the arrays of one tile and timed in
 turn; then a whole level, of which what does not grow with the number of trajectories is everything between two mutations
@@ -135,8 +135,7 @@ def main() -> None:
     each, rest = level_parts(model)
     print(f"a level of 2 x {PARTICLES} particles: {each:.0f} ms for every trajectory, {rest:.0f} ms for all else")
     found = {"ns": parts, "gflops": [used, flops], "gbytes": bandwidth, "level_ms": [each, rest], "tile": tile}
-    Path("out").mkdir(exist_ok=True)
-    Path("out/level_profile.json").write_text(json.dumps(found, indent=1))
+    harness.save("level_profile", found)
 
 
 if __name__ == "__main__":

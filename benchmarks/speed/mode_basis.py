@@ -1,8 +1,8 @@
 """What is the mode basis worth: the cost of reaching it, and effective samples per second with it and without.
 
-    python benchmarks/speed/mode_basis.py            both tables, about two minutes on two CPU cores
-    python benchmarks/speed/mode_basis.py transforms
-    python benchmarks/speed/mode_basis.py sampling
+    python -m benchmarks.speed.mode_basis            both tables, about two minutes on two CPU cores
+    python -m benchmarks.speed.mode_basis transforms
+    python -m benchmarks.speed.mode_basis sampling
 
 Table 1 decides between matrix products and FFT (`lattices.torus.LONGEST_MATRIX_AXIS`).  Table 2 runs the same HMC with
 the same tuning at a fixed level of phi^6, once in the modes and once on the sites, in one process; either basis has its own

@@ -1,6 +1,6 @@
 """How much memory does a very long ladder take?  20,000 levels of 8000 particles, recorded, assembled and saved.
 
-    python benchmarks/speed/record_memory.py [levels] [particles] [replicas]
+    python -m benchmarks.speed.record_memory [levels] [particles] [replicas]
 
 Nothing is sampled: rows as a phi^6 run makes them (ten observables) are fed to the record of a checkpoint folder in
 blocks of 16 levels, with a flush every 160; then the ladder is assembled and written to a file.  The peak is that of a fresh

@@ -1,6 +1,6 @@
 """How soon does a second process sample?  The compiled programs of the first are taken from the cache on disk.
 
-    python benchmarks/speed/second_start.py
+    python -m benchmarks.speed.second_start
 
 All processes begin with nothing in memory, the first with an empty cache as well.  Each makes the same call twice, with
 other seeds.  Told are the import; the time from the call to the first level in the second call, which is all sampling
@@ -73,8 +73,7 @@ def main() -> None:
     blackjax = statistics.median(_told(LOAD)[0] for _ in range(AGAIN))
     print(f"loading blackjax would take {blackjax:.2f} s")
     found.append({"blackjax": blackjax})
-    Path("out").mkdir(exist_ok=True)
-    Path("out/second_start.json").write_text(json.dumps(found, indent=1))
+    harness.save("second_start", found)
 
 
 if __name__ == "__main__":

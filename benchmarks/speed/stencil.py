@@ -1,6 +1,6 @@
 """What does a force on the sites cost?  Neighbours by rolls or by slices, the energy by a sum or by a product with ones.
 
-    python benchmarks/speed/stencil.py [L]
+    python -m benchmarks.speed.stencil [L]
 
 Leapfrog steps of phi^6 in a weight that depends on U, on one tile of configurations and one core; nanoseconds of processor
 per site and step, the best of several rounds in turn.

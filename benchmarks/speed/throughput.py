@@ -1,6 +1,6 @@
 """Site-gradients per second at L = 40, everything between levels included: the engine against a plain implementation.
 
-    python benchmarks/speed/throughput.py [--rounds 2]
+    python -m benchmarks.speed.throughput [--rounds 2]
 
 Engine and plain implementation (`plain.py`, the paper's settings, 8000 particles) take turns in one process.  The last line
 has the engine on one device, with all threads in every operation, in a process of its own, because JAX fixes its devices
@@ -9,7 +9,6 @@ when it starts.  Compilation is not counted.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -56,10 +55,10 @@ def one_device() -> float:
     return float(done.stdout.split()[-1])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=2)
-    rounds = parser.parse_args().rounds
+    rounds = parser.parse_args(arguments).rounds
     model = lattices.phi6(L=L, mu2=2.2838)
     ladder(16, 0)
     rates: dict[str, list[float]] = {"engine": [], "plain": []}
@@ -76,8 +75,7 @@ def main() -> None:
     print(f"\nengine on one device: {rates['engine, one device'][0] / 1e6:.1f}")
     found = {"cores": len(os.sched_getaffinity(0)), "rates": rates}
     found["ratio"] = float(np.median(np.divide(rates["engine"], rates["plain"])))
-    Path("out").mkdir(exist_ok=True)
-    Path("out/throughput.json").write_text(json.dumps(found, indent=2))
+    harness.save("throughput", found)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What does it cost to reach the modes of a field and come back?  By matrix products, with axes moved or left to turn round.
 
-    python benchmarks/speed/transforms.py
+    python -m benchmarks.speed.transforms
 
 Nanoseconds per site of `from_modes` and `to_modes` together, on one core: as `lattices.torus` does it, each product giving
 its new axis last so that after all of them the axes are in order again, and with every axis put back in its place at once.
@@ -60,8 +60,7 @@ def main() -> None:
 
         rows.append({"shape": shape, "in use": nanoseconds(turning, y), "axes put back": nanoseconds(moving, y)})
         print(f"{' x '.join(map(str, shape)):12s} {rows[-1]['in use']:8.2f} {rows[-1]['axes put back']:15.2f}", flush=True)
-    Path("out").mkdir(exist_ok=True)
-    Path("out/transforms.json").write_text(json.dumps(rows, indent=1))
+    harness.save("transforms", rows)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How many groups of walkers are moved together?  Few: a device has the others, and small arrays stay in its cache.
 
-    python benchmarks/speed/abreast.py
+    python -m benchmarks.speed.replica_sets
 
 Million site-gradients per second of 16 groups of 8 walkers on all devices, and per second of processor, for every number of
 groups moved in one operation.  The one in use is `spreading.abreast_of`.
@@ -51,8 +51,7 @@ def main() -> None:
             rows.append(row := measure(L, abreast))
             mark = " in use" if abreast == usual else ""
             print(f"{L:3d} {abreast:17d} {row['rate']:20.0f} {row['rate_per_processor']:20.0f}{mark}", flush=True)
-    Path("out").mkdir(exist_ok=True)
-    Path("out/abreast.json").write_text(json.dumps(rows, indent=1))
+    harness.save("abreast", rows)
 
 
 if __name__ == "__main__":
