@@ -1,57 +1,57 @@
-"""How many groups of walkers are moved together?  Few: a device has the others, and small arrays stay in its cache.
+"""Rate of multicanonical chains against the number of groups (replicas) moved in one operation.
 
-    python -m benchmarks.speed.replica_sets
+    python -m benchmarks.speed.replica_sets            two minutes on two cores
 
-Million site-gradients per second of 16 groups of 8 walkers on all devices, and per second of processor, for every number of
-groups moved in one operation.  The one in use is `spreading.abreast_of`.
+Million site-gradients per second of 16 groups of 8 chains on all devices, and per second of processor time.  Few groups at a
+time leave work for the other devices, and small arrays stay in the cache.  The number in use is
+`quenchphys.parallel.sharding.abreast_of`.
 """
 
 from __future__ import annotations
 
-import json
-import time
-from pathlib import Path
+from collections.abc import Sequence
+from unittest import mock
 
 import jax
 import numpy as np
 
 import lattices
 import quenchphys as qp
+from benchmarks import harness
 from quenchphys.parallel.sharding import abreast_of
 from quenchphys.samplers import multicanonical_chains
 
-GROUPS, WALKERS = 16, 8
+GROUPS, CHAINS = 16, 8
 SWEEPS = {8: 640, 16: 160, 40: 32}
 
 
-def measure(L: int, abreast: int) -> dict[str, float]:
-    """Rates of a walk in the disordered phase, compilation not counted."""
-    multicanonical_chains.abreast_of = lambda *shape: abreast  # type: ignore[assignment]
+def rates(L: int, together: int) -> tuple[float, float]:
+    """Million site-gradients per second, and per second of processor time, of chains in the disordered phase."""
     multicanonical_chains.programs.cache_clear()
     model = lattices.phi6(L=L, mu2=2.2866)
-    start = 0.5 * np.asarray(model.sample_prior(jax.random.key(0), GROUPS * WALKERS)).reshape(GROUPS, WALKERS, L, L)
+    start = 0.5 * np.asarray(model.sample_prior(jax.random.key(0), GROUPS * CHAINS)).reshape(GROUPS, CHAINS, L, L)
     energy = np.linspace(-L * L, 0.1 * L * L, 50)
 
-    def walk(sweeps: int):
-        return qp.multicanonical(model, start, energy, -energy, sweeps=sweeps, warm_up=0)
+    with mock.patch.object(multicanonical_chains, "abreast_of", lambda *shape: together):
+        qp.multicanonical(model, start, energy, -energy, sweeps=16, warm_up=0)  # compiles
+        timer = harness.Timer()
+        walk = qp.multicanonical(model, start, energy, -energy, sweeps=SWEEPS[L], warm_up=0)
+        wall, processor = timer.wall, timer.processor
+    spent = walk.attrs["gradients"] * L * L / 1e6
+    return spent / wall, spent / processor
 
-    walk(16)
-    wall, cpu = time.perf_counter(), time.process_time()
-    spent = walk(SWEEPS[L]).attrs["gradients"] * L * L / 1e6
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    return {"L": L, "abreast": abreast, "rate": spent / wall, "rate_per_processor": spent / cpu}
 
-
-def main() -> None:
-    rows = []
-    print("  L   groups together   M site-gradients/s   per s of processor")
-    for L in SWEEPS:
-        usual = abreast_of(GROUPS, WALKERS, L * L)
-        for abreast in (16, 8, 4, 2, 1):
-            rows.append(row := measure(L, abreast))
-            mark = " in use" if abreast == usual else ""
-            print(f"{L:3d} {abreast:17d} {row['rate']:20.0f} {row['rate_per_processor']:20.0f}{mark}", flush=True)
-    harness.save("abreast", rows)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SWEEPS), choices=list(SWEEPS), metavar="L")
+    chosen = parser.parse_args(arguments)
+    columns = {"L": "3d", "groups together": "d", "M site-gradients/s": ".0f", "per s of processor": ".0f"}
+    table = harness.Table(columns)
+    for L in chosen.sizes:
+        usual = abreast_of(GROUPS, CHAINS, L * L)
+        for together in (16, 8, 4, 2, 1):
+            table.add(L, together, *rates(L, together), note="in use" if together == usual else "")
+    harness.save("replica_sets", table.rows)
 
 
 if __name__ == "__main__":
