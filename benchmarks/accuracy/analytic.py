@@ -1,6 +1,6 @@
 """The analytic targets at the paper's settings: log Z, moments and every level's volume against exact values.
 
-    python -m benchmarks.accuracy.analytic gaussian 1000 --replicas 8       minutes; see the table in docs/validation.md
+    python -m benchmarks.accuracy.analytic gaussian 1000 --replicas 8
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One ladder against closed forms: Z and C of gaussian(100) over beta, and the barrier of spike_slab(D) over D.
 
-    python -m benchmarks.accuracy.closed_forms [particles]            a minute on two cores
+    python -m benchmarks.accuracy.closed_forms [particles]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The error bar of a coexistence point, tested: the same point from several seeds, against a reference.
 
-    python -m benchmarks.accuracy.coexistence_seeds 8 --seeds 8                      two minutes on two cores
+    python -m benchmarks.accuracy.coexistence_seeds 8 --seeds 8
     python -m benchmarks.accuracy.coexistence_seeds 40 --seeds 4                     about ten minutes
     python -m benchmarks.accuracy.coexistence_seeds 40 --seeds 12 --sweeps 176       chains that hardly cross
 

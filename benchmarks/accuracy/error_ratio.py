@@ -1,6 +1,6 @@
 """Errors that single ladders claim from their genealogy, against the scatter of 64 replicas.
 
-    python -m benchmarks.accuracy.error_ratio [particles] [replicas] [part of a name]       ten minutes on two cores
+    python -m benchmarks.accuracy.error_ratio [particles] [replicas] [part of a name]
 
 For each quantity: the standard deviation over replicas, the root mean square of the errors each replica claims by
 itself, and their ratio, which should lie between 0.6 and 1.6.

@@ -1,6 +1,6 @@
 """Ordered share of phi^6 at other mu2: reweighted from one ladder, and from ladders run there.
 
-    python -m benchmarks.accuracy.reweighting [particles] [replicas]            a minute on two cores
+    python -m benchmarks.accuracy.reweighting [particles] [replicas]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Signs of too large a softness: phi^6 at L = 8, the largest curvature ratio r and correlation of U, and mu2*.
 
-    python -m benchmarks.accuracy.softness            two minutes on two cores
+    python -m benchmarks.accuracy.softness
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Z(beta) from one ladder against thermodynamic integration with canonical HMC, an independent truth.
 
-    python -m benchmarks.accuracy.thermodynamic_integration out/partition_function.nc            a minute on two cores
+    python -m benchmarks.accuracy.thermodynamic_integration out/partition_function.nc
 
 The file is what `quenchphys zbeta --L 16 --set mu2=2.2866 --beta 0 1.2 121 --out out/partition_function.nc` writes.
 log Z(b) - log Z(a) = - integral of <U>_beta from a to b, by Gauss-Legendre quadrature over chains at fixed beta.  Panels

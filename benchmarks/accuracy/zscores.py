@@ -1,6 +1,6 @@
 """z-scores of many exact synthetic ladders against the standard normal distribution: a test of the error bars.
 
-    python -m benchmarks.accuracy.zscores [ladders] [processes]            ten minutes on two cores
+    python -m benchmarks.accuracy.zscores [ladders] [processes]
 
 Every line is one quantity, from single ladders (errors from the genealogy) or from four replicas (jackknife): its typical
 error, mean and variance of z = (estimate - exact)/error, and the p-value of a Kolmogorov-Smirnov test.  With four blocks

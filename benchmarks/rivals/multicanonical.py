@@ -1,6 +1,6 @@
 """Coexistence of phi^6 by what an expert would run instead: multicanonical HMC in q = mean phi^2.
 
-    python -m benchmarks.rivals.multicanonical --L 16                  three minutes on two cores
+    python -m benchmarks.rivals.multicanonical --L 16
     python -m benchmarks.rivals.multicanonical --L 40 --seconds 2400 --plot out/multicanonical_40.png
 
 Chains sample exp(-S - B(q)).  B makes P(q) flat between the two phases and is constant beyond them, so a chain travels

@@ -1,6 +1,6 @@
 """Coexistence of phi^6 by parallel tempering with HMC: what an expert might try first.
 
-    python -m benchmarks.rivals.parallel_tempering --L 16 --seconds 120            three minutes on two cores
+    python -m benchmarks.rivals.parallel_tempering --L 16 --seconds 120
 
 Chains at betas between the prior (0) and a little beyond the model itself (1) exchange configurations with their
 neighbours after every trajectory; the betas are placed so that a short run finds every exchange equally likely.  At

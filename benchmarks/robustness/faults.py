@@ -1,6 +1,6 @@
 """What users see when something goes wrong: each fault is made to happen, and a table shows the message and a verdict.
 
-    python -m benchmarks.robustness.faults [name ...]            all of them: five minutes on two cores
+    python -m benchmarks.robustness.faults [name ...]
 
 A fault is passed when the user sees one sentence (an exception of Python or quenchphys with one line, or a report), when
 nothing that was written before is lost, and when no number is wrong.  Faults that need a process of their own (signals,

@@ -1,6 +1,6 @@
 """Damaged ladder files must never crash, hang or mislead: mutated files are loaded, each batch in a process of its own.
 
-    python -m benchmarks.robustness.fuzz_files [2000]            two minutes on two cores
+    python -m benchmarks.robustness.fuzz_files [2000]
 
 Every file must be refused with one sentence (ValueError or OSError) or load with the content that was written: names,
 dimensions, types, attributes and every byte of the data.  Anything else is listed.  Files that load

@@ -1,6 +1,6 @@
 """A run killed again and again must end with the same file: phi^6 at L = 16, SIGKILL at random moments.
 
-    python -m benchmarks.robustness.kill_and_resume [kills] [seed]            ten minutes on two cores
+    python -m benchmarks.robustness.kill_and_resume [kills] [seed]
 
 One process runs the ladder undisturbed and saves it.  Then the same program runs with a checkpoint every 16 levels and is
 killed at random moments: two while it starts, the others spread over the ladder; after each the same program is started

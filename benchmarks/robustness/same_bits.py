@@ -1,6 +1,6 @@
 """Hashes of every array of a few runs: the same before and after a change that must not change a number.
 
-    python -m benchmarks.robustness.same_bits --out before.json       in the tree before; one to two minutes
+    python -m benchmarks.robustness.same_bits --out before.json       in the tree before
     python -m benchmarks.robustness.same_bits --against before.json   in the tree after
 
 It imports only public names and nothing of the other benchmarks, so that it can be copied into an older tree.  With `-m`,

@@ -1,6 +1,6 @@
 """One ladder on 1, 2 and 8 devices and in 1, 2 and 4 processes: the same numbers, wall time, bytes sent at a level.
 
-    python -m benchmarks.speed.devices            some minutes on two cores
+    python -m benchmarks.speed.devices
 """
 
 from __future__ import annotations

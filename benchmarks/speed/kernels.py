@@ -1,6 +1,6 @@
 """Our kernels against blackjax's on the same level: time of one level's mutation, side by side in one process.
 
-    python -m benchmarks.speed.kernels            a minute on two cores
+    python -m benchmarks.speed.kernels
 
 Ours carry U and grad U apart from the level and take the problem's fused energy and gradient in the basis where the
 prior is diagonal; blackjax differentiates the log density of the level as it stands and evaluates it once more on

@@ -1,6 +1,6 @@
 """Time and memory for the analysis of a very long ladder: 20,000 levels of 1000 particles.
 
-    python -m benchmarks.speed.large_ladder [levels] [particles]            a minute on two cores
+    python -m benchmarks.speed.large_ladder [levels] [particles]
 
 The ladder is exact and synthetic: U has the density k U^(k-1)/T^k under the prior, so a level E is E times a
 Beta(k, nu+1) variable, G = k B(k, nu+1) E^(k+nu)/T^k, and Z(beta) = k gamma(k, beta T)/(beta T)^k.

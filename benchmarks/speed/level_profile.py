@@ -1,6 +1,6 @@
 """Profile of a level: where its time goes, and how far that is from the limits of the machine.
 
-    python -m benchmarks.speed.level_profile            three minutes on two cores
+    python -m benchmarks.speed.level_profile
 
 phi^6 at L = 40, on one core.  First the parts of a gradient, each compiled for itself on the arrays of one tile and timed in
 turn; then a whole level, of which what does not grow with the number of trajectories is everything between two mutations

@@ -1,6 +1,6 @@
 """Normal random numbers: ours against `jax.random.normal`, nanoseconds per number and seconds to compile.
 
-    python -m benchmarks.speed.random_numbers            ten seconds on two cores
+    python -m benchmarks.speed.random_numbers
 """
 
 from __future__ import annotations

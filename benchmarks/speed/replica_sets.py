@@ -1,6 +1,6 @@
 """Rate of multicanonical chains against the number of groups (replicas) moved in one operation.
 
-    python -m benchmarks.speed.replica_sets            two minutes on two cores
+    python -m benchmarks.speed.replica_sets
 
 Million site-gradients per second of 16 groups of 8 chains on all devices, and per second of processor time.  Few groups at a
 time leave work for the other devices, and small arrays stay in the cache.  The number in use is

@@ -1,6 +1,6 @@
 """Start-up time of a second process, which takes the programs that the first one compiled from the cache on disk.
 
-    python -m benchmarks.speed.second_start [--again 5]            four minutes on two cores
+    python -m benchmarks.speed.second_start [--again 5]
 
 All processes begin with nothing in memory, the first with an empty cache as well.  Each makes the same call twice, with
 different seeds.  The table has the import; the time from the call to the first level in the second call, which is all

@@ -1,6 +1,6 @@
 """Cost of a force on the sites: neighbours by rolls or by slices, the energy by a sum or by a product with ones.
 
-    python -m benchmarks.speed.stencil [L]            half a minute on one core
+    python -m benchmarks.speed.stencil [L]
 
 Leapfrog steps of phi^6 in a weight that depends on U, on one tile of configurations and one core; nanoseconds of processor
 per site and step, the best of several rounds in turn.

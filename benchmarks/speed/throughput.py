@@ -1,6 +1,6 @@
 """Site-gradients per second at L = 40, everything between levels included: the engine against a plain implementation.
 
-    python -m benchmarks.speed.throughput [--rounds 2]            some minutes on two cores
+    python -m benchmarks.speed.throughput [--rounds 2]
 
 Engine and plain implementation (`benchmarks/rivals/plain.py`, the paper's settings, 8000
 particles) take turns in one process.  The last line

@@ -1,6 +1,6 @@
 """Cost of the transform to the modes of a field and back, by matrix products with two treatments of the axes.
 
-    python -m benchmarks.speed.transforms            half a minute on one core
+    python -m benchmarks.speed.transforms
 
 Nanoseconds per site of `from_modes` and `to_modes` together, on one core: as `lattices.torus` does it, where each product
 gives its new axis last and after all of them the axes are in order again, and with every axis moved back after its product.

@@ -1,9 +1,9 @@
-"""What do the phases of phi^6 look like: disordered, barrier and ordered configurations at coexistence, as pictures.
+"""Pictures of the phases of phi^6: disordered, barrier and ordered configurations at coexistence.
 
     python docs/scripts/phi6_configurations.py [--L 40] [--out docs/figures/phi6_configurations.png]
 
-One quenched ladder passes through both phases and through what lies between; of the configurations it kept, one is
-shown that is typical of each phase at beta = 1 and one at the cut q = 1.25, all on the same scale.
+One quenched ladder passes through both phases and the barrier between them.  Of the configurations it kept, the figure shows
+one that is typical of each phase at beta = 1 and one at the cut q = 1.25, all on the same scale.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import quenchphys as qp
 MU2 = 2.2838  # coexistence at L = 40
 
 
-def kept(ladder: qp.Ladder):
+def kept(ladder: qp.Ladder) -> tuple[np.ndarray, np.ndarray]:
     """Fields (n, L, L) that were kept, with the q of each."""
     fields = ladder.configurations["field"].values
     fields = fields.reshape(-1, *fields.shape[2:])

@@ -1,4 +1,4 @@
-"""What is a soft level: one-dimensional densities pi(x) (E - U(x))_+^nu, their volumes, and the weight of a level.
+"""Figure of soft levels: one-dimensional densities pi(x) (E - U(x))_+^nu, their volumes, and the weight of a level.
 
     python docs/scripts/soft_levels.py [--out docs/figures/soft_levels.png]
 

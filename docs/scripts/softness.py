@@ -1,4 +1,4 @@
-"""How soft may a level be: the entropy of a kink and of a smooth transition, and the levels that cross them.
+"""Figure of the largest softness allowed: entropy with a kink and of a smooth transition, and levels that cross them.
 
     python docs/scripts/softness.py [--out docs/figures/softness.png]
 
