@@ -71,7 +71,8 @@ class ScalarField:
         prior = the Gaussian part at mass m0_sq
         U = sum_x [(mu2 - m0_sq)/2 phi^2 + sum_n c_n phi^n]
 
-    so that Z(beta = 1) is the integral of exp(-S) over the norm of the prior.
+    so that Z(beta = 1) is the integral of exp(-S) over the norm of the prior.  A field is a problem for
+    `quenchphys.quench`; its couplings are leaves of the JAX tree.
 
     Parameters
     ----------
@@ -87,11 +88,6 @@ class ScalarField:
         Factor of the squared differences over links.
     name
         Name that is written into files.
-
-    Returns
-    -------
-    ScalarField
-        A problem for `quenchphys.quench`; its couplings are leaves of the JAX tree.
 
     Examples
     --------

@@ -38,12 +38,12 @@ def content(ladder):
 whole = content(qp.load(sys.argv[1]))
 for path in sys.argv[2:]:
     try:
-        said = "loaded, content identical" if content(qp.load(path)) == whole else "loaded, content CHANGED"
+        result = "loaded, content identical" if content(qp.load(path)) == whole else "loaded, content CHANGED"
     except (ValueError, OSError) as refused:
-        said = "refused" if len(str(refused).splitlines()) == 1 else "more than one line: " + repr(refused)
+        result = "refused" if len(str(refused).splitlines()) == 1 else "more than one line: " + repr(refused)
     except BaseException as other:
-        said = f"other: {type(other).__name__}: {other}"
-    print(path, said, flush=True)
+        result = f"other: {type(other).__name__}: {other}"
+    print(path, result, flush=True)
 """
 IDENTICAL, CHANGED, REFUSED = "loaded, content identical", "loaded, content CHANGED", "refused"
 GOOD = (IDENTICAL, REFUSED)

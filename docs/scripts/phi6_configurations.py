@@ -37,11 +37,11 @@ def main() -> None:
     options.add_argument("--particles", type=int, default=200)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--out", type=Path, default=Path("docs/figures/phi6_configurations.png"))
-    asked = options.parse_args()
+    given = options.parse_args()
 
-    model = lattices.phi6(L=asked.L, mu2=MU2)
+    model = lattices.phi6(L=given.L, mu2=MU2)
     kernel = qp.HMC(trajectories=3, leapfrogs=6)
-    ladder = qp.quench(model, particles=asked.particles, replicas=1, seed=asked.seed, kernel=kernel)
+    ladder = qp.quench(model, particles=given.particles, replicas=1, seed=given.seed, kernel=kernel)
     print(f"{ladder.levels.sizes['level']} levels, {ladder.outcome.value}")
     fields, q = kept(ladder)
 
@@ -58,9 +58,9 @@ def main() -> None:
         axis.set_yticks([])
         print(f"{name}: q {q[chosen]:.3f}, |m| {abs(field.mean()):.3f}, field {field.min():.2f} to {field.max():.2f}")
     figure.colorbar(image, ax=axes, label=r"$\phi_x$", shrink=0.85)
-    figure.suptitle(rf"$\phi^6$ at coexistence, $L={asked.L}$, $\mu^2={MU2}$, $\lambda=-1$, $\eta=0.2$", fontsize=11)
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(asked.out, dpi=150)
+    figure.suptitle(rf"$\phi^6$ at coexistence, $L={given.L}$, $\mu^2={MU2}$, $\lambda=-1$, $\eta=0.2$", fontsize=11)
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(given.out, dpi=150)
 
 
 if __name__ == "__main__":

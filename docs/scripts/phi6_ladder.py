@@ -86,12 +86,12 @@ def main() -> None:
     options.add_argument("--particles", type=int, default=400)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--out", type=Path, default=Path("docs/figures"))
-    asked = options.parse_args()
-    asked.out.mkdir(parents=True, exist_ok=True)
-    ladder = qp.quench(lattices.phi6(L=L, mu2=MU2), particles=asked.particles, replicas=4, seed=asked.seed)
+    chosen = options.parse_args()
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    ladder = qp.quench(lattices.phi6(L=L, mu2=MU2), particles=chosen.particles, replicas=4, seed=chosen.seed)
     print(ladder.report())
-    populations(ladder, asked.out)
-    reweighted(ladder, asked.out)
+    populations(ladder, chosen.out)
+    reweighted(ladder, chosen.out)
 
 
 if __name__ == "__main__":
