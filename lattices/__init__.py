@@ -1,4 +1,4 @@
-"""Which lattice models are sampled: scalar fields with exact free-field priors, and what mean field says of them."""
+"""Lattice models: scalar fields with exact free-field priors, their mean-field theory and their symmetries."""
 
 from lattices.correlation import correlation_length
 from lattices.field import ScalarField
@@ -8,7 +8,25 @@ from lattices.symmetry import orbit_average, point_group, translations
 
 
 def mean_field(model: ScalarField) -> MeanField:
-    """Minima, coexistence, barrier and Gaussian phases of a model."""
+    """Mean-field theory of a model: minima, coexistence, barrier and Gaussian phases.
+
+    Parameters
+    ----------
+    model
+        A scalar field on any lattice.
+
+    Returns
+    -------
+    MeanField
+        Phases and energies that mean-field theory expects.  The same object is `model.mean_field`, computed once.
+
+    Examples
+    --------
+    >>> import lattices
+    >>> found = lattices.mean_field(lattices.phi6(L=16, mu2=2.2866))
+    >>> round(found.coexistence_mu2, 6), round(found.q_cut, 6)
+    (2.5, 1.25)
+    """
     return model.mean_field
 
 

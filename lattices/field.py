@@ -1,4 +1,4 @@
-"""What is a scalar field on a lattice: its free-field prior, its energy and gradient, and what is recorded of it.
+"""A scalar field on a lattice: its free-field prior, its energy and gradient, and the observables recorded of it.
 
     S[phi] = sum_x [ stiffness/2 * sum_mu (phi_{x+mu} - phi_x)^2 + mu2/2 phi^2 + sum_n c_n phi^n ]     (n even, >= 4)
     prior  = the Gaussian part at mass m0_sq:  precision  stiffness * khat^2 + m0_sq
@@ -54,13 +54,51 @@ def flip(x: Array) -> Array:
 
 def sum_over_sites(x: Array) -> Array:
     """(n, *shape) -> (n,), as a product with ones: on a CPU faster than any other sum (`benchmarks/speed/stencil.py`)."""
+    # The engine sums over coordinates in the same way (quenchphys.parallel.reductions); a lattice must not import the
+    # engine, so that the two lines stand here as well.
     rows = x.reshape(x.shape[0], -1)
     return jnp.matmul(rows, jnp.ones(rows.shape[1], x.dtype), precision=jax.lax.Precision.HIGHEST)
 
 
 @dataclass(frozen=True, eq=False)
 class ScalarField:
-    """A scalar field with an even potential; built by `phi4`, `phi6`, `scalar_field`, `scalar_field_on_graph`."""
+    """A scalar field with an even potential, ready to be sampled.
+
+    Built by `phi4`, `phi6`, `scalar_field` and `scalar_field_on_graph`, which check their arguments.  The action, the
+    prior and the energy are
+
+        S = sum_x [stiffness/2 sum_mu (phi_{x+mu} - phi_x)^2 + mu2/2 phi^2 + sum_n c_n phi^n]
+        prior = the Gaussian part at mass m0_sq
+        U = sum_x [(mu2 - m0_sq)/2 phi^2 + sum_n c_n phi^n]
+
+    so that Z(beta = 1) is the integral of exp(-S) over the norm of the prior.  A field is a problem for
+    `quenchphys.quench`; its couplings are leaves of the JAX tree.
+
+    Parameters
+    ----------
+    lattice
+        A periodic lattice or a graph.
+    mu2
+        Mass parameter of the action.
+    coefficients, powers
+        Coefficients c_n of the potential and their powers n, even and at least 4.
+    m0_sq
+        Squared mass of the prior.
+    stiffness
+        Factor of the squared differences over links.
+    name
+        Name that is written into files.
+
+    Examples
+    --------
+    >>> import jax, lattices
+    >>> model = lattices.phi6(L=8, mu2=2.2957)
+    >>> x = model.sample_prior(jax.random.key(0), 5)
+    >>> x.shape, model.energy_and_grad(x)[0].shape
+    ((5, 8, 8), (5,))
+    >>> sorted(model.observe(x[0]))[:4]
+    ['abs_m', 'link', 'm', 'm2']
+    """
 
     lattice: Torus | Graph
     mu2: float
@@ -90,11 +128,7 @@ class ScalarField:
 
     def log_prior_and_grad(self, x: Array) -> tuple[Array, Array]:
         """log pi (n,) up to a constant and its gradient (n, *shape) of a batch, by links."""
-        if hasattr(self.lattice, "laplacian"):
-            laplacian = self.lattice.laplacian(x)
-        else:
-            laplacian = 0.5 * jax.vmap(jax.grad(self.lattice.link_energy))(x)
-        gradient = -(self.stiffness * laplacian + self.m0_sq * x)
+        gradient = -(self.stiffness * self.lattice.laplacian(x) + self.m0_sq * x)
         return 0.5 * sum_over_sites(x * gradient), gradient
 
     def energy(self, x: Array) -> Array:
@@ -117,7 +151,7 @@ class ScalarField:
         return self.coefficients[self.powers.index(n)] if n in self.powers else 0.0
 
     def observe(self, x: Array) -> dict[str, Array]:
-        """What is recorded of one configuration.
+        """Observables of one configuration, recorded for every particle.
 
         q, m                 mean phi^2 and mean phi
         abs_m, m2, m4        |m| and powers of m
@@ -143,7 +177,7 @@ class ScalarField:
     def symmetries(self) -> tuple:
         return (flip,)
 
-    # What a run should know beforehand: read on the host, where the couplings are numbers.
+    # What a run must know before it starts: read on the host, where the couplings are numbers.
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -182,8 +216,9 @@ class ScalarField:
             "stiffness": float(self.stiffness),
         }
 
-    @cached_property  # asked for by stop, phases and every workflow
+    @cached_property  # used by stop, phases and every workflow
     def mean_field(self) -> MeanField:
+        """What mean-field theory expects of this model."""
         return describe(
             np.asarray(self.lattice.eigenvalues, float),
             float(self.stiffness),

@@ -1,7 +1,7 @@
-"""What is a lattice given by its links alone: any graph, with the modes of its Laplacian.
+"""A lattice given by its links alone: any graph, with the modes of its Laplacian.
 
 The free field of a graph has precision stiffness * Laplacian + m0_sq, with the Laplacian (degree - adjacency) of the
-links; its eigenvectors are the modes.  They are dense, V x V, so this road is for up to some thousands of sites.
+links; its eigenvectors are the modes.  They are dense, V x V, so graphs may have up to some thousands of sites.
 
 A pair that is listed twice is linked twice.  A periodic axis with L = 2 has such double links on a torus, while NetKet
 builds it as if it were open, with single ones; list the links yourself to have them double.
@@ -62,6 +62,10 @@ class Graph:
         """Sum over links of (phi_x - phi_y)^2 of one configuration."""
         return ((x[self.links[:, 0]] - x[self.links[:, 1]]) ** 2).sum()
 
+    def laplacian(self, x: Array) -> Array:
+        """Half the gradient of the link energy, sum over neighbours of phi_x - phi_y, of a batch (n, sites)."""
+        return 0.5 * jax.vmap(jax.grad(self.link_energy))(x)
+
     def lowest_power(self, x: Array) -> Array:
         """Mean square of the modes at the lowest nonzero eigenvalue: |phi_k|^2 / V, where momenta exist."""
         return (self.to_modes(x)[1 : 1 + self.lowest_count] ** 2).mean()
@@ -71,7 +75,7 @@ jax.tree_util.register_dataclass(Graph, data_fields=["links", "eigenvalues", "mo
 
 
 def from_links(source: Any) -> Graph:
-    """The graph of a NetKet graph or of a sequence of links (site, site)."""
+    """The lattice of a NetKet graph, or of a sequence of links (site, site)."""
     links = _checked_links(source)
     sites = int(links.max()) + 1
     laplacian = np.zeros((sites, sites))

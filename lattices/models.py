@@ -1,4 +1,4 @@
-"""Which models can be built, and which couplings and shapes they allow."""
+"""Constructors of the models, with checks of couplings and shapes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,39 @@ def phi4(
     dim: int | None = None,
     shape: Sequence[int] | None = None,
 ) -> ScalarField:
-    """phi^4 on a periodic lattice: S = sum_x [stiffness/2 sum_mu (phi_{x+mu} - phi_x)^2 + mu2/2 phi^2 + lam phi^4].
+    """phi^4 theory on a periodic lattice.
 
-    The lattice is L^dim, dim = 2 unless given, or any `shape`.
+    S = sum_x [stiffness/2 sum_mu (phi_{x+mu} - phi_x)^2 + mu2/2 phi^2 + lam phi^4].
+
+    Parameters
+    ----------
+    L
+        Sites along every axis of a hypercubic lattice; give either L or shape.
+    mu2
+        Mass parameter; it may be negative.
+    lam
+        Coefficient of phi^4, positive.
+    m0_sq
+        Squared mass of the free-field prior, positive.
+    stiffness
+        Factor of the squared differences over links, positive.
+    dim
+        Number of axes of length L, 2 unless given.
+    shape
+        Length of every axis, instead of L and dim.
+
+    Returns
+    -------
+    ScalarField
+        A problem for `quenchphys.quench`.
+
+    Examples
+    --------
+    >>> import lattices
+    >>> lattices.phi4(L=32, mu2=-0.7, lam=0.125).shape
+    (32, 32)
+    >>> lattices.phi4(shape=(4, 6, 8), mu2=-0.7).dims
+    ('x', 'y', 'z')
     """
     lattice = periodic(_checked_shape(L, dim, shape))
     return _field("phi4", lattice, mu2, {4: lam}, m0_sq, stiffness)
@@ -41,9 +71,40 @@ def phi6(
     dim: int | None = None,
     shape: Sequence[int] | None = None,
 ) -> ScalarField:
-    """phi^6 on a periodic lattice: phi^4 and eta phi^6, with a first-order transition where lam < 0.
+    """phi^6 theory on a periodic lattice, with a first-order transition where lam < 0.
 
-    The lattice is L^dim, dim = 2 unless given, or any `shape`.  A link costs (phi_{x+mu} - phi_x)^2, stiffness = 2.
+    S = sum_x [stiffness/2 sum_mu (phi_{x+mu} - phi_x)^2 + mu2/2 phi^2 + lam phi^4 + eta phi^6].
+
+    Parameters
+    ----------
+    L
+        Sites along every axis of a hypercubic lattice; give either L or shape.
+    mu2
+        Mass parameter; at the default couplings two phases coexist near 2.28 on large lattices.
+    lam
+        Coefficient of phi^4; negative for a first-order transition.
+    eta
+        Coefficient of phi^6, positive.
+    m0_sq
+        Squared mass of the free-field prior, positive.
+    stiffness
+        Factor of the squared differences over links, positive; at the default of 2 a link costs (phi_{x+mu} - phi_x)^2.
+    dim
+        Number of axes of length L, 2 unless given.
+    shape
+        Length of every axis, instead of L and dim.
+
+    Returns
+    -------
+    ScalarField
+        A problem for `quenchphys.quench`.
+
+    Examples
+    --------
+    >>> import lattices
+    >>> model = lattices.phi6(L=16, mu2=2.2866)
+    >>> model.softness, sorted(model.phases)
+    (32.0, ['disordered', 'ordered'])
     """
     lattice = periodic(_checked_shape(L, dim, shape))
     return _field("phi6", lattice, mu2, {4: lam, 6: eta}, m0_sq, stiffness)
@@ -61,7 +122,35 @@ def scalar_field(
     m0_sq: float = 1.0,
     stiffness: float = 1.0,
 ) -> ScalarField:
-    """Any even potential mu2/2 phi^2 + sum_n couplings[n] phi^n on a periodic lattice; a free field without couplings."""
+    """A scalar field with any even potential on a periodic lattice.
+
+    S = sum_x [stiffness/2 sum_mu (phi_{x+mu} - phi_x)^2 + mu2/2 phi^2 + sum_n couplings[n] phi^n].
+
+    Parameters
+    ----------
+    shape
+        Length of every axis, at least 2; any number of axes.
+    mu2
+        Mass parameter; positive if there are no couplings.
+    couplings
+        {power: coefficient} with even powers of at least 4, the highest with a positive coefficient; a free field
+        without.
+    m0_sq
+        Squared mass of the free-field prior, positive.
+    stiffness
+        Factor of the squared differences over links, positive.
+
+    Returns
+    -------
+    ScalarField
+        A problem for `quenchphys.quench`.
+
+    Examples
+    --------
+    >>> import lattices
+    >>> lattices.scalar_field((6, 10), mu2=0.3, couplings={4: -0.5, 8: 0.1}).potential
+    {2: 0.15, 4: -0.5, 8: 0.1}
+    """
     lattice = periodic(_checked_shape(None, None, shape))
     return _field("scalar field", lattice, mu2, couplings or {}, m0_sq, stiffness)
 
@@ -74,11 +163,38 @@ def scalar_field_on_graph(
     m0_sq: float = 1.0,
     stiffness: float = 1.0,
 ) -> ScalarField:
-    """The same field on any lattice: a NetKet graph (`netket.graph.Triangular([6, 6])`, ...) or a list of links.
+    """A scalar field with any even potential on any lattice, given by its links.
 
     The action has stiffness/2 (phi_x - phi_y)^2 for every link listed, twice for one that is listed twice.
     NetKet switches JAX to double precision and sets a device mesh for the whole process when it is imported; the
-    environment variables NETKET_ENABLE_X64=0 and NETKET_SHARDING=0 keep it from doing so.
+    environment variables NETKET_ENABLE_X64=0 and NETKET_SHARDING=0 prevent both.
+
+    Parameters
+    ----------
+    links
+        A NetKet graph such as `netket.graph.Triangular([6, 6])`, or a sequence of links (site, site) that connect the
+        sites 0 ... V-1.
+    mu2
+        Mass parameter; positive if there are no couplings.
+    couplings
+        {power: coefficient} with even powers of at least 4, the highest with a positive coefficient; a free field
+        without.
+    m0_sq
+        Squared mass of the free-field prior, positive.
+    stiffness
+        Factor of the squared differences over links, positive.
+
+    Returns
+    -------
+    ScalarField
+        A problem for `quenchphys.quench`; a configuration has the shape (V,).
+
+    Examples
+    --------
+    >>> import lattices
+    >>> ring = lattices.scalar_field_on_graph([(0, 1), (1, 2), (2, 0)], mu2=0.5, couplings={4: 0.3})
+    >>> ring.shape, ring.dims
+    ((3,), ('site',))
     """
     return _field("scalar field on a graph", from_links(links), mu2, couplings or {}, m0_sq, stiffness)
 
@@ -88,7 +204,7 @@ def _field(
 ) -> ScalarField:
     mu2, m0_sq, stiffness = _number("mu2", mu2), _number("m0_sq", m0_sq), _number("stiffness", stiffness)
     if m0_sq <= 0:
-        raise ValueError(f"m0_sq must be positive, or the prior has no norm; got {m0_sq}")
+        raise ValueError(f"m0_sq must be positive, because the prior cannot be normalised otherwise; got {m0_sq}")
     if stiffness <= 0:
         raise ValueError(f"stiffness must be positive; got {stiffness}")
     interaction = _checked_couplings(mu2, couplings)
@@ -108,7 +224,9 @@ def _checked_couplings(mu2: float, couplings: Mapping[int, float]) -> dict[int, 
     leading = mu2 if highest == 2 else interaction[highest]
     if leading <= 0:
         which = "mu2" if highest == 2 else f"the coefficient of phi^{highest}"
-        raise ValueError(f"the potential is unbounded below: {which} is {leading}, but the last term must be positive")
+        raise ValueError(
+            f"the potential is unbounded below: {which} is {leading}, but the highest power needs a positive coefficient"
+        )
     return interaction
 
 
@@ -118,7 +236,7 @@ def _checked_shape(L: int | None, dim: int | None, shape: Sequence[int] | None) 
     if shape is None:
         lengths: tuple = (L,) * _dimension(2 if dim is None else dim)
     elif dim is not None:
-        raise ValueError(f"dim belongs to L, a shape has its own dimension; got dim={dim} and shape={shape}")
+        raise ValueError(f"dim belongs to L, since a shape has its own number of axes; got dim={dim} and shape={shape}")
     elif isinstance(shape, str) or not isinstance(shape, Sequence) or len(shape) == 0:
         raise ValueError(f"shape must be a sequence of integers such as (6, 10); got {shape!r}")
     else:

@@ -1,11 +1,11 @@
-"""What is a periodic hypercubic lattice: its links, and the real Fourier modes in which its free field is diagonal.
+"""A periodic hypercubic lattice: its links, and the real Fourier modes in which its free field is diagonal.
 
 The modes are cas(k x) = cos(k x) + sin(k x), k = 2 pi n / L: real, orthonormal over sqrt(L), and their matrix
 is symmetric, so the transform is its own inverse.  Each is an eigenvector of -Laplacian with eigenvalue
 khat^2 = sum_mu 4 sin^2(k_mu / 2), listed in the order of the FFT.
 
-Two links join the sites of an axis with L = 2, one forward and one around the torus, and both are counted: that is what
-the sum over x and mu says, and what khat^2 = 4 sin^2(pi / 2) belongs to.
+Two links join the sites of an axis with L = 2, one forward and one around the torus, and both are counted: the sum
+over x and mu has both, and khat^2 = 4 sin^2(pi / 2) is the eigenvalue with both.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 
 Array = jax.Array
 
-# Longest axis for which a matrix product per axis beats the FFT: measured on a CPU (benchmarks/speed/mode_basis.py); on
-# accelerators, whose matrix units are faster relative to their FFT, a guess.
+# Longest axis for which a matrix product per axis beats the FFT.  On a CPU it is measured (benchmarks/speed/mode_basis.py);
+# on accelerators, whose matrix units are faster relative to their FFT, it is a guess.
 LONGEST_MATRIX_AXIS = {"cpu": 48}
 LONGEST_MATRIX_AXIS_ELSEWHERE = 256
 
@@ -108,7 +108,7 @@ def _eigenvalues(shape: tuple[int, ...]) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def _cas_matrix(length: int) -> np.ndarray:
-    # n x is reduced mod L before it becomes an angle, so that long axes lose no digits.
+    # n x is reduced mod L before it becomes an angle, so that no digits are lost on long axes.
     angle = 2 * np.pi * (np.outer(np.arange(length), np.arange(length)) % length) / length
     return ((np.cos(angle) + np.sin(angle)) / np.sqrt(length)).astype(np.float32)
 
@@ -116,8 +116,8 @@ def _cas_matrix(length: int) -> np.ndarray:
 def _neighbours(x: Array, axis: int) -> Array:
     """phi_{x+mu} + phi_{x-mu}: two slices of an array that is one site longer on either side.
 
-    Rolls would be fused with what is computed from them, into a loop that asks of every site whether it is the last; slices
-    are read as vectors (`benchmarks/speed/stencil.py`).
+    The compiler fuses rolls into the loop that uses them, with a test at every site for the end of the axis; slices are
+    read as vectors (`benchmarks/speed/stencil.py`).
     """
     length = x.shape[axis]
     last, first = (jax.lax.slice_in_dim(x, at, at + 1, axis=axis) for at in (length - 1, 0))
@@ -127,9 +127,9 @@ def _neighbours(x: Array, axis: int) -> Array:
 
 
 def _along_first(x: Array, dim: int, matrix: np.ndarray) -> Array:
-    """The first of the last `dim` axes transformed, and made the last: after `dim` times all are in their places again.
+    """Transform the first of the last `dim` axes and make it the last: after `dim` calls all are in their places again.
 
-    Matrix products give their new axis last, so that none has to be moved (`benchmarks/speed/transforms.py`).
+    Matrix products give their new axis last, so that no axis has to be moved (`benchmarks/speed/transforms.py`).
     """
     letters = "abcdefghijklmnopqrstuvwxy"[: x.ndim]
     first = letters[x.ndim - dim]

@@ -1,17 +1,17 @@
 """The analytic targets at the paper's settings: log Z, moments and every level's volume against exact values.
 
-python benchmarks/accuracy/analytic.py gaussian 1000 --replicas 8
+    python -m benchmarks.accuracy.analytic gaussian 1000 --replicas 8
 """
 
 from __future__ import annotations
 
-import argparse
-import time
+from collections.abc import Sequence
 
 import numpy as np
 
 import observables
 import quenchphys as qp
+from benchmarks import harness
 
 # Scatter of log Z over seeds in the paper's Table 1.
 PAPER = {
@@ -41,8 +41,8 @@ def volumes(pool: observables.Pool, target, kind: str, most: int = 200) -> tuple
     return float(deviation.mean(axis=0)[worst] / error[worst]), float(error[worst]), len(picked)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
     parser.add_argument("target", choices=("gaussian", "spike_slab", "bimodal"))
     parser.add_argument("dim", type=int)
     parser.add_argument("--replicas", type=int, default=8)
@@ -50,11 +50,11 @@ def main() -> None:
     parser.add_argument("--method", choices=("quench", "temper"), default="quench")
     parser.add_argument("--softness", choices=("paper", "auto"), default="paper", help="auto: with the default kernel")
     parser.add_argument("--particles", type=int, default=1000)
-    parser.add_argument("--checkpoint", help="folder to keep the state in, to go on from after an interruption")
+    parser.add_argument("--checkpoint", help="folder of the checkpoint, from which an interrupted run goes on")
     parser.add_argument("--volumes", action="store_true", help="also compare log G at every level")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     target = getattr(qp.targets, chosen.target)(chosen.dim)
-    begin = time.time()
+    timer = harness.Timer()
     common = {"replicas": chosen.replicas, "seed": chosen.seed, "particles": chosen.particles}
     common |= {"checkpoint": chosen.checkpoint}
     if chosen.method == "quench" and chosen.softness == "auto":
@@ -70,7 +70,7 @@ def main() -> None:
     error = np.array(single) - target.log_z
     scatter, standard = error.std(ddof=1), error.std(ddof=1) / np.sqrt(len(error))
     print(
-        f"{chosen.method} {chosen.target}({chosen.dim}): {chosen.replicas} replicas, {time.time() - begin:.0f} s, "
+        f"{chosen.method} {chosen.target}({chosen.dim}): {chosen.replicas} replicas, {timer.wall:.0f} s, "
         f"{ladder.attrs['gradients'] + ladder.attrs.get('pilot_gradients', 0.0):.3g} gradients"
     )
     print(

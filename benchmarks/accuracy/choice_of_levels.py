@@ -1,20 +1,18 @@
-"""What does the choice of levels cost in bias?  Volumes against exact ones, with two rules for how far a step goes.
+"""Bias of the volumes under three rules for the distance between levels, against exact volumes.
 
-    python benchmarks/accuracy/choice_of_levels.py [--without phi6]           some minutes on two cores
+    python -m benchmarks.accuracy.choice_of_levels [--without phi6]       some minutes on two cores
 
-A step may keep 95% of the effective size.  Measured as the quotient of Kish's sizes after and before it, the rule listens to
-the noise of the weights that are carried along; as the conditional effective size (`population.kept_share`) it does not.
-Either is chosen from the particles that then measure it; what that adds to first order (`population.choice_bias`) is
-subtracted in the third rule, the engine's.  Gaussian and spike and slab have an exact log G(E): told is by how much the
-logarithm of the mean of G at the last level is off; the last rows have the log odds of the phases of phi^6 at L = 16, where
-mu2* = 2.28660(4) by multicanonical chains.
+A step may keep 95% of the effective sample size.  Measured as the quotient of Kish's sizes after and before it, the rule
+follows the noise of the weights carried over from earlier levels; as the conditional effective size
+(`population.kept_share`) it does not.  Either way the level is chosen from the particles that then measure it; what that
+adds to first order (`population.choice_bias`) is subtracted in the third rule, which the engine uses.  Gaussian and spike
+and slab have an exact log G(E), and the table shows by how much the logarithm of the mean of G at the last level is off.
+The last rows have the log odds of the phases of phi^6 at L = 16, where mu2* = 2.28660(4) by multicanonical chains.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 from unittest import mock
 
@@ -24,6 +22,7 @@ import numpy as np
 import lattices
 import observables
 import quenchphys as qp
+from benchmarks import harness
 from quenchphys.smc import levels, step
 from quenchphys.smc.population import choice_bias, effective_size, kept_share
 from quenchphys.smc.programs import programs_for
@@ -60,7 +59,7 @@ def last_volume(target: Any, particles: int) -> tuple[float, float, int]:
 
 
 def log_odds(particles: int) -> tuple[float, float, int]:
-    """Of the phases of phi^6 at the exact mu2*, where they are 0."""
+    """Log odds of the phases of phi^6 at the exact mu2*, where they are 0, their error, and the number of levels."""
     model = lattices.phi6(L=16, mu2=EXACT_MU2)
     ladder = qp.quench(model, particles=particles, replicas=REPLICAS, softness=SOFTNESS, configurations=1, progress=False)
     # Telescoped volumes: solving for them self-consistently hides some of the bias.
@@ -78,14 +77,15 @@ def spike_slab(particles: int) -> tuple[float, float, int]:
     return last_volume(qp.targets.spike_slab(20), particles)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
     parser.add_argument("--without", nargs="*", default=[], choices=("gaussian", "spike_slab", "phi6"))
-    without = parser.parse_args().without
+    without = parser.parse_args(arguments).without
     measures = {"gaussian": gaussian, "spike_slab": spike_slab, "phi6": log_odds}
     labels = {"gaussian": "gaussian(100)", "spike_slab": "spike_slab(20)", "phi6": "phi6(L=16)"}
-    rows = []
-    print(f"{'target':18s} {'particles':>9s}   {'rule':24s} {'levels':>6s}   off by")
+    table = harness.Table(
+        {"target": "15s", "particles": "d", "rule": "24s", "levels": "d", "off by": "+.3f", "error": ".3f"}
+    )
     for measure, name in labels.items():
         for particles in () if measure in without else (50, 200):
             for rule, (share, bias) in RULES.items():
@@ -93,10 +93,8 @@ def main() -> None:
                 jax.clear_caches()
                 with mock.patch.object(levels, "kept_share", share), mock.patch.object(step, "choice_bias", bias):
                     value, error, count = measures[measure](particles)
-                rows.append({"target": name, "particles": particles, "rule": rule, "off": value, "error": error})
-                print(f"{name:18s} {particles:9d}   {rule:24s} {count:6d}   {value:+.3f} +- {error:.3f}", flush=True)
-    Path("out").mkdir(exist_ok=True)
-    Path("out/choice_of_levels.json").write_text(json.dumps(rows, indent=1))
+                table.add(name, particles, rule, count, value, error)
+    harness.save("choice_of_levels", table.rows)
 
 
 if __name__ == "__main__":

@@ -1,19 +1,18 @@
-"""Does one ladder give the closed forms?  gaussian(100) over beta, and the barrier of spike_slab(D) over D.
+"""One ladder against closed forms: Z and C of gaussian(100) over beta, and the barrier of spike_slab(D) over D.
 
-python benchmarks/accuracy/closed_forms.py [particles]
+    python -m benchmarks.accuracy.closed_forms [particles]
 """
 
-import sys
-from pathlib import Path
+from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from scipy import stats
 
 import observables
 import quenchphys as qp
+from benchmarks import harness
 from observables.peaks import deepest_valley
 
 
@@ -26,16 +25,16 @@ def gaussian(particles: int) -> None:
     exact = np.array([problem.log_z_at(b) for b in beta])
     capacity = 50 * (4 * beta / (1 + 4 * beta)) ** 2
     print(f"gaussian(100), one ladder of {particles} particles, {len(pool.replicas[0].level)} levels")
-    print(
-        f"{'beta':>6} {'log Z':>9} {'error':>7} {'exact':>9} {'z':>6} {'C':>8} {'error':>7} {'exact':>8} {'z':>6} {'ess':>8}"
-    )
+    columns = {"beta": "6.2f", "log Z": "9.3f", "error": "7.3f", "exact": "9.3f", "z": "6.2f"}
+    columns |= {"C": "8.3f", "error of C": "8.3f", "exact C": "8.3f", "z of C": "6.2f", "ess": "8.0f"}
+    table = harness.Table(columns)
     for b in range(len(beta)):
         at = found.isel(beta=b)
-        z = (at.log_z - exact[b]) / at.log_z_err, (at.heat_capacity - capacity[b]) / at.heat_capacity_err
-        print(
-            f"{beta[b]:6.2f} {at.log_z:9.3f} {at.log_z_err:7.3f} {exact[b]:9.3f} {z[0]:6.2f} {at.heat_capacity:8.3f} "
-            f"{at.heat_capacity_err:7.3f} {capacity[b]:8.3f} {z[1]:6.2f} {at.ess:8.0f}"
+        log_z, heat = (
+            (value := float(at[name]), error := float(at[f"{name}_err"]), known, (value - known) / error)
+            for name, known in (("log_z", exact[b]), ("heat_capacity", capacity[b]))
         )
+        table.add(beta[b], *log_z, *heat, float(at.ess))
     for outside in (2.5, 4.0, 10.0):
         try:
             there = observables.partition_function(pool, outside)
@@ -57,8 +56,9 @@ def spike_slab(particles: int) -> None:
     print(
         f"\nspike_slab(D), one ladder of {particles} particles each; barrier of P(E) at beta = 1 and at equal heights"
     )
-    print(f"{'D':>4} {'levels':>6} {'barrier':>8} {'error':>6} {'exact':>7} {'equal':>8} {'error':>6} {'exact':>7} "
-          f"{'equal/D':>8} {'rms of log P - exact':>21}")  # fmt: skip
+    columns = {"D": "4d", "levels": "d", "barrier": ".2f", "error": "6.2f", "exact": "6.2f", "equal heights": ".2f"}
+    columns |= {"error of it": ".2f", "exact there": ".2f", "over D": ".4f", "rms of log P - exact": ".2f"}
+    table = harness.Table(columns)
     for dim in (50, 100, 200):
         problem = qp.targets.spike_slab(dim)
         pool = observables.Pool(qp.quench(problem, particles=particles, replicas=1, seed=0))
@@ -70,16 +70,18 @@ def spike_slab(particles: int) -> None:
         exact = exact_log_p(problem, found.energy.values)
         seen = (found.bin_ess > 30).values & np.isfinite(exact) & np.isfinite(found.log_p.values)
         off = (found.log_p.values - exact)[seen]
-        print(
-            f"{dim:4d} {len(pool.replicas[0].level):6d} {float(found.barrier):8.2f} {float(found.barrier_err):6.2f} "
-            f"{deepest_valley(curve)[0]:7.2f} {float(found.barrier_equal_height):8.2f} "
-            f"{float(found.barrier_equal_height_err):6.2f} {equal:7.2f} {float(found.barrier_equal_height) / dim:8.4f} "
-            f"{np.std(off):21.2f}",
-            flush=True,
-        )
+        here = float(found.barrier), float(found.barrier_err), deepest_valley(curve)[0]
+        there = float(found.barrier_equal_height), float(found.barrier_equal_height_err), equal
+        table.add(dim, len(pool.replicas[0].level), *here, *there, there[0] / dim, float(np.std(off)))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
+    parser.add_argument("particles", type=int, nargs="?", default=400)
+    particles = parser.parse_args(arguments).particles
+    gaussian(particles)
+    spike_slab(particles)
 
 
 if __name__ == "__main__":
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 400
-    gaussian(count)
-    spike_slab(count)
+    main()

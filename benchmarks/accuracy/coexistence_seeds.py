@@ -1,8 +1,8 @@
-"""Is the error bar of a coexistence point honest?  The same point from several seeds, against a reference.
+"""The error bar of a coexistence point, tested: the same point from several seeds, against a reference.
 
-    python benchmarks/accuracy/coexistence_seeds.py 8 --seeds 8
-    python benchmarks/accuracy/coexistence_seeds.py 40 --seeds 4         about ten minutes on two cores
-    python benchmarks/accuracy/coexistence_seeds.py 40 --seeds 12 --sweeps 176   chains that hardly cross
+    python -m benchmarks.accuracy.coexistence_seeds 8 --seeds 8
+    python -m benchmarks.accuracy.coexistence_seeds 40 --seeds 4                     about ten minutes
+    python -m benchmarks.accuracy.coexistence_seeds 40 --seeds 12 --sweeps 176       chains that hardly cross
 
 References are multicanonical HMC in q with exact reweighting (`multicanonical.py`): 2.2948(2) at L = 8, 2.28658(6) at
 L = 16, 2.2846(2) at L = 24 and 2.28393(4) at L = 40.
@@ -10,30 +10,29 @@ L = 16, 2.2846(2) at L = 24 and 2.28393(4) at L = 40.
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
-from growth import measure
 from scipy import stats
+
+from benchmarks import harness
+from benchmarks.speed.growth import measure
 
 REFERENCE = {8: (2.2948, 2e-4), 16: (2.28658, 6e-5), 24: (2.2846, 2e-4), 40: (2.28393, 4e-5)}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
     parser.add_argument("L", type=int, choices=sorted(REFERENCE))
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     for name in ("particles", "sweeps"):
         parser.add_argument(f"--{name}", type=int, help="other than the default")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     settings = {name: getattr(chosen, name) for name in ("particles", "sweeps") if getattr(chosen, name) is not None}
     exact, exact_err = REFERENCE[chosen.L]
     rows, z = [], []
-    out = Path("out") / f"coexistence_seeds_{'_'.join(map(str, (chosen.L, *settings.values())))}.json"
-    out.parent.mkdir(exist_ok=True)
+    out = f"coexistence_seeds_{'_'.join(map(str, (chosen.L, *settings.values())))}"
     # Seeds of a study are its own and the next few, for pilots: a stride keeps the studies apart.
     for seed in range(chosen.first, chosen.first + 100 * chosen.seeds, 100):
         row = measure(chosen.L, seed, **settings)
@@ -46,7 +45,7 @@ def main() -> None:
             f"{row['seconds']:.0f} s, {row['cpu_seconds']:.0f} s of processor",
             flush=True,
         )
-        out.write_text(json.dumps(rows, indent=1))
+        harness.save(out, rows)
     values, errors = (np.array([row[name] for row in rows]) for name in ("mu2", "mu2_err"))
     spread, chi2 = np.std(values, ddof=1), float(np.sum(np.square(z)))
     print(

@@ -1,21 +1,21 @@
-"""Does a single ladder know its own error?  Genealogical errors against the scatter of 64 replicas.
+"""Errors that single ladders claim from their genealogy, against the scatter of 64 replicas.
 
-    python benchmarks/accuracy/error_ratio.py [particles] [replicas] [part of a name]
+    python -m benchmarks.accuracy.error_ratio [particles] [replicas] [part of a name]
 
 For each quantity: the standard deviation over replicas, the root mean square of the errors each replica claims by
 itself, and their ratio, which should lie between 0.6 and 1.6.
 """
 
-import sys
-from pathlib import Path
+from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import lattices
 import observables
 import quenchphys as qp
+from benchmarks import harness
 from quenchphys.ladder import Ladder
 
 
@@ -45,26 +45,28 @@ def table(name: str, ladder: Ladder, phase: tuple[str, float] | None) -> None:
         for quantity, pair in quantities(alone(ladder, r), phase).items():
             rows.setdefault(quantity, []).append(pair)
     print(f"{name}: {replicas} replicas of {ladder.particles.sizes['particle']} particles, {ladder.outcome.value}")
-    print(f"    {'quantity':<22} {'mean':>10} {'scatter':>9} {'claimed':>9} {'ratio':>6}")
+    shown = harness.Table({"quantity": "22s", "mean": "10.4f", "scatter": "9.4f", "claimed": "9.4f", "ratio": "6.2f"})
     for quantity, pairs in rows.items():
         values, errors = np.array(pairs).T
         scatter, claimed = values.std(ddof=1), np.sqrt((errors**2).mean())
-        print(
-            f"    {quantity:<22} {values.mean():10.4f} {scatter:9.4f} {claimed:9.4f} {claimed / scatter:6.2f}",
-            flush=True,
-        )
+        shown.add(quantity, values.mean(), scatter, claimed, claimed / scatter)
 
 
-def main(particles: int, replicas: int, wanted: str) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
+    parser.add_argument("particles", type=int, nargs="?", default=200)
+    parser.add_argument("replicas", type=int, nargs="?", default=64)
+    parser.add_argument("wanted", nargs="?", default="", help="part of the name of a problem; default: all of them")
+    chosen = parser.parse_args(arguments)
     for name, problem, phase in (
         ("gaussian(100)", qp.targets.gaussian(100), None),
         ("spike_slab(50)", qp.targets.spike_slab(50), ("spike", 0.5)),
         ("phi^6 L=8, mu2=2.2957", lattices.phi6(L=8, mu2=2.2957), ("q", 1.25)),
     ):
-        if wanted in name:
-            table(name, qp.quench(problem, particles=particles, replicas=replicas, seed=1), phase)
+        if chosen.wanted in name:
+            ladder = qp.quench(problem, particles=chosen.particles, replicas=chosen.replicas, seed=1)
+            table(name, ladder, phase)
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:4] + ["200", "64", ""][len(sys.argv) - 1 :]
-    main(int(given[0]), int(given[1]), given[2])
+    main()

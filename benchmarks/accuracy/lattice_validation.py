@@ -1,32 +1,32 @@
-"""Do the lattice models with their own settings reproduce exact and reference values: a table with standard errors.
+"""Lattice models with their own settings against exact and reference values, in standard errors.
 
-    python benchmarks/accuracy/lattice_validation.py free      free fields, mass 1 to mass m: exact log Z
-    python benchmarks/accuracy/lattice_validation.py phi6      ordered share and <q>, L = 8 and 16
-    python benchmarks/accuracy/lattice_validation.py phi4      <|m|> and Binder value, L = 32
-    python benchmarks/accuracy/lattice_validation.py shapes    other couplings and dimensions of phi^6: outcomes
+    python -m benchmarks.accuracy.lattice_validation free      free fields, mass 1 to mass m: exact log Z
+    python -m benchmarks.accuracy.lattice_validation phi6      ordered share and <q>, L = 8 and 16
+    python -m benchmarks.accuracy.lattice_validation phi4      <|m|> and Binder value, L = 32
+    python -m benchmarks.accuracy.lattice_validation shapes    other couplings and dimensions of phi^6: outcomes
 
 References for phi^6 and phi^4 come from canonical and multicanonical HMC and from the literature.
 """
 
 from __future__ import annotations
 
-import sys
-import time
+from collections.abc import Sequence
 
 import numpy as np
 
 import lattices
 import observables
 import quenchphys as qp
+from benchmarks import harness
 
 
 def run(model, particles: int, replicas: int, seed: int = 0, **settings) -> qp.Ladder:
-    begun = time.perf_counter()
+    timer = harness.Timer()
     ladder = qp.quench(model, particles=particles, replicas=replicas, seed=seed, **settings)
     levels = ladder.levels["level_count"].values
     print(
         f"{model.name} {'x'.join(map(str, model.shape))} mu2={model.mu2:g}: softness {ladder.softness:g}, "
-        f"{levels.min()}-{levels.max()} levels, {ladder.outcome.value}, {time.perf_counter() - begun:.0f} s"
+        f"{levels.min()}-{levels.max()} levels, {ladder.outcome.value}, {timer.wall:.0f} s"
     )
     return ladder
 
@@ -88,6 +88,15 @@ def shapes() -> None:
         )
 
 
+TABLES = {"free": free, "phi6": phi6, "phi4": phi4, "shapes": shapes}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
+    parser.add_argument("tables", nargs="*", help=f"any of {', '.join(TABLES)}; default: all")
+    for table in parser.parse_args(arguments).tables or TABLES:
+        TABLES[table]()
+
+
 if __name__ == "__main__":
-    for table in sys.argv[1:] or ["free", "phi6", "phi4", "shapes"]:
-        {"free": free, "phi6": phi6, "phi4": phi4, "shapes": shapes}[table]()
+    main()

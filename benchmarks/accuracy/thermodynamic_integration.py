@@ -1,7 +1,8 @@
 """Z(beta) from one ladder against thermodynamic integration with canonical HMC, an independent truth.
 
-    python benchmarks/accuracy/thermodynamic_integration.py out/partition_function.nc
+    python -m benchmarks.accuracy.thermodynamic_integration out/partition_function.nc
 
+The file is what `quenchphys zbeta --L 16 --set mu2=2.2866 --beta 0 1.2 121 --out out/partition_function.nc` writes.
 log Z(b) - log Z(a) = - integral of <U>_beta from a to b, by Gauss-Legendre quadrature over chains at fixed beta.  Panels
 from beta = 0 to 0.9 start in the prior and stay in the disordered phase; the one from 1.05 to 1.2 starts, and stays, in the
 ordered phase.  At beta the energy beta U is the same model with other couplings.
@@ -10,19 +11,17 @@ ordered phase.  At beta the energy beta U is the same model with other couplings
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "tests/lattices")]
-
-import lattices  # noqa: E402
-import workflows  # noqa: E402
-from tests.support.canonical import hmc  # noqa: E402
+import lattices
+import workflows
+from benchmarks import harness
+from tests.support.canonical import hmc
 
 PANELS = [(0.0, 0.3), (0.3, 0.6), (0.6, 0.9), (1.05, 1.2)]
 NODES, CHAINS, TRAJECTORIES, BURN_IN = 5, 96, 300, 80
@@ -41,8 +40,10 @@ def mean_energy(L: int, mu2: float, beta: float, ordered: bool, seed: int) -> tu
     return float(energy.mean()), float(energy.std(ddof=1) / np.sqrt(CHAINS))
 
 
-def main(path: str) -> None:
-    found: xr.Dataset = workflows.load_result(path)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
+    parser.add_argument("path", help="result of `quenchphys zbeta`")
+    found: xr.Dataset = workflows.load_result(parser.parse_args(arguments).path)
     parameters = json.loads(found.attrs["request"])["parameters"]
     L, mu2 = parameters["shape"][0], parameters["mu2"]
     total, variance = 0.0, 0.0
@@ -69,4 +70,4 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

@@ -1,6 +1,6 @@
-"""Are the error bars right?  z-scores of many exact synthetic ladders against the standard normal distribution.
+"""z-scores of many exact synthetic ladders against the standard normal distribution: a test of the error bars.
 
-    python benchmarks/accuracy/zscores.py [ladders] [processes]
+    python -m benchmarks.accuracy.zscores [ladders] [processes]
 
 Every line is one quantity, from single ladders (errors from the genealogy) or from four replicas (jackknife): its typical
 error, mean and variance of z = (estimate - exact)/error, and the p-value of a Kolmogorov-Smirnov test.  With four blocks
@@ -9,35 +9,32 @@ function.
 
 Estimates are nonlinear in the weights, so their bias is of the order of half an error squared (for log Z and log g, in
 nats; for the others, relative): PARTICLES is such that errors stay near 0.1, and a bias shifts z by less than 0.1.  Of
-200 z the mean has a standard error of 0.07 and the variance one of 0.10.  The last line puts the smallest of all k
-p-values into proportion: 1 - (1 - p)^k is the chance of one as small among k independent true ones.
+200 z the mean has a standard error of 0.07 and the variance one of 0.10.  The last line has the smallest of all k
+p-values and 1 - (1 - p)^k, the chance of one as small among k if every error bar is right.
 """
 
+from __future__ import annotations
+
+import multiprocessing
 import os
-import sys
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from pathlib import Path
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # small matrices: threads of two processes would wait for each other
 
 import numpy as np
 from scipy import stats
 
-sys.path[:0] = [
-    str(Path(__file__).resolve().parents[2]),
-    str(Path(__file__).resolve().parents[2] / "tests/observables"),
-]
-
-import observables  # noqa: E402
-from tests.support import synthetic  # noqa: E402
+import observables
+import quenchphys as qp
+from benchmarks import harness
+from tests.support import synthetic
 
 PROBLEM = synthetic.Chi2()
 PARTICLES = 400
 BLOCKS = 4
 BETA = np.array([0.1, 1.0])
 MOVED = 1.9  # coupling a, instead of 2
-WHERE = (2.0, 1.0, 0.1)  # g is asked for around the mean energies at these beta, half a standard deviation wide
+WHERE = (2.0, 1.0, 0.1)  # g is compared in bins around the mean energies at these beta, half a standard deviation wide
 KINDS = {
     "quench, nu=2": {"softness": 2.0},
     "quench, nu=6, half of the particles stay": {"softness": 6.0, "refresh": 0.5},
@@ -54,7 +51,7 @@ def bins() -> np.ndarray:
     return np.array(edges)
 
 
-def zscores(ladder) -> dict[str, tuple[float, float]]:
+def zscores(ladder: qp.Ladder) -> dict[str, tuple[float, float]]:
     """{quantity: ((estimate - exact)/error, error)}, the error of energy, C and s1 relative."""
     pool = observables.Pool(ladder)
     heat = observables.thermodynamics(pool, BETA)
@@ -84,10 +81,17 @@ def one(settings: dict, replicas: int, seed: int) -> dict[str, tuple[float, floa
     return zscores(made)
 
 
-def main(count: int, processes: int) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
+    parser.add_argument("ladders", type=int, nargs="?", default=200)
+    parser.add_argument("processes", type=int, nargs="?", default=os.cpu_count() or 1)
+    chosen = parser.parse_args(arguments)
+    count = chosen.ladders
+    # The matrices are small: threads of several processes would wait for each other.  New processes read this.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     print(f"{count} ladders each, {PARTICLES} particles; {'error':>21} {'mean z':>7} {'var z':>6} {'KS p':>6}")
     p_values = []
-    with ProcessPoolExecutor(processes) as workers:
+    with ProcessPoolExecutor(chosen.processes, multiprocessing.get_context("spawn")) as workers:
         for k, (kind, settings) in enumerate(KINDS.items()):
             for replicas in (1, BLOCKS):
                 seeds = range(100_000 * (k + 1) + 10_000 * replicas, 100_000 * (k + 1) + 10_000 * replicas + count)
@@ -109,5 +113,4 @@ def main(count: int, processes: int) -> None:
 
 
 if __name__ == "__main__":
-    given = [int(a) for a in sys.argv[1:3]]
-    main(*(given + [200, os.cpu_count() or 1][len(given) :]))
+    main()

@@ -1,7 +1,7 @@
-"""HMC chains in a bias that makes q = mean phi^2 flat between two phases, and how that bias is learnt.
+"""HMC chains in a bias that makes P(q), q = mean phi^2, flat between two phases, and how that bias is learnt.
 
 The mean force  F'(q) = < phi . grad S >_q / (2 q) - (V/2 - 1)/q,  F = -log P(q), is measured first by chains held at points
-along q, half of them pulled there from either phase, then by the same chains set free.
+along q, half of them pulled there from either phase, then by the same chains without constraint.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class Sampler:
 
 
 def flattening(samples: list[tuple[np.ndarray, np.ndarray]]) -> CubicSpline:
-    """The bias that makes q flat between its two most likely values and leaves it alone beyond."""
+    """The bias that makes P(q) flat between its two peaks and is constant beyond them."""
     nodes = np.linspace(*TABLE[:2], TABLE[2] + 1)
     q, force = (np.concatenate([s[i].ravel() for s in samples]) for i in (0, 1))
     # The mean force is the slope between two nodes.
@@ -201,7 +201,7 @@ def flattening(samples: list[tuple[np.ndarray, np.ndarray]]) -> CubicSpline:
 
 
 def learn(sampler: Sampler, effort: int) -> CubicSpline:
-    """The bias, from chains pulled to their places and held there, then from the same chains set free."""
+    """The bias, from chains pulled to points along q and held there, then from the same chains without constraint."""
     chains = len(sampler.begin)
     goal = np.linspace(0.6 * sampler.begin.min(), 1.05 * sampler.begin.max(), chains)
     for part in np.linspace(0, 1, 40):

@@ -1,13 +1,14 @@
-"""What chains in a flat bias say: mu2* by exact weights and by the mean force, P(q), round trips, errors by a jackknife."""
+"""Estimates from chains in a flat bias: mu2* by exact weights and by the mean force, P(q), round trips, jackknife errors."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from flat_chains import CUT, TABLE, Sampler
 from scipy.interpolate import CubicSpline
 from scipy.optimize import brentq
+
+from benchmarks.rivals.flat_chains import CUT, TABLE, Sampler
 
 BRACKET = (2.2, 2.4)
 RETURN = (0.3, 1.8)  # a round trip goes below the first and above the second
@@ -15,13 +16,13 @@ FINE = 560  # bins in q of the mean force and of the printed distribution
 
 
 def round_trips(q: np.ndarray) -> np.ndarray:
-    """Of each chain, between q below the first and above the second of RETURN."""
+    """Round trips of each chain, between q below the first and above the second of RETURN."""
     ends = np.where(q < RETURN[0], -1, np.where(q > RETURN[1], 1, 0))
     return np.array([np.count_nonzero(np.diff(chain[chain != 0])) // 2 for chain in ends.T])
 
 
 def jackknife(value, parts: int) -> tuple[float, float]:
-    """Value and error of a function of which chains are kept, a mask."""
+    """Value and jackknife error of a function of the chains that are kept, given as a mask."""
     left_out = np.array([value(keep) for keep in ~np.eye(parts, dtype=bool)])
     return float(value(np.ones(parts, bool))), float(np.sqrt((parts - 1) * left_out.var()))
 
@@ -76,7 +77,7 @@ def summary(sampler: Sampler, spline: CubicSpline, q: np.ndarray, force: np.ndar
     parts = {"early": q[:half], "late": q[half:], "from disordered": q[:, ::2], "from ordered": q[:, 1::2]}
     mu2, error = by_weights(sampler, spline, q)
     shape = distribution(sampler, spline, q, mu2)
-    # A walk with n round trips knows the log odds of its ends to sqrt(2/n).
+    # n round trips determine the log odds of the two ends to sqrt(2/n).
     expected = np.sqrt(2 / max(trips.sum(), 1)) / (sampler.sites / 2 * (shape["peaks"][1] - shape["peaks"][0]))
     return {
         "mu2": mu2,
@@ -92,7 +93,7 @@ def summary(sampler: Sampler, spline: CubicSpline, q: np.ndarray, force: np.ndar
 
 
 def distribution(sampler: Sampler, spline: CubicSpline, q: np.ndarray, mu2: float) -> dict[str, Any]:
-    """log P(q) at mu2, how often a bin was met relative to all, and the barrier."""
+    """log P(q) at mu2, visits of each bin relative to their mean, and the barrier."""
     edges = np.linspace(*TABLE[:2], FINE + 1)
     middle = 0.5 * (edges[1:] + edges[:-1])
     log_weight = spline(q) - (mu2 - float(sampler.model.mu2)) * sampler.sites / 2 * q

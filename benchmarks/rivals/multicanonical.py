@@ -1,15 +1,16 @@
-"""Where does phi^6 coexist, by what an expert would run instead: multicanonical HMC in q = mean phi^2.
+"""Coexistence of phi^6 by what an expert would run instead: multicanonical HMC in q = mean phi^2.
 
-    python benchmarks/rivals/multicanonical.py --L 16
-    python benchmarks/rivals/multicanonical.py --L 40 --seconds 2400 --plot out/multicanonical_40.png
+    python -m benchmarks.rivals.multicanonical --L 16
+    python -m benchmarks.rivals.multicanonical --L 40 --seconds 2400 --plot out/multicanonical_40.png
 
-Chains sample exp(-S - B(q)).  B makes q flat between the two phases and is constant beyond them, so a chain walks from one
-to the other; weights exp(B(q) - (mu2' - mu2) V q / 2) are exact at any mu2'.  mu2* is where half of the weight has q > 1.25.
+Chains sample exp(-S - B(q)).  B makes P(q) flat between the two phases and is constant beyond them, so a chain travels
+from one to the other; weights exp(B(q) - (mu2' - mu2) V q / 2) are exact at any mu2'.  mu2* is where half of the weight has
+q > 1.25.
 
 The bias is learnt from the mean force,  F'(q) = < phi . grad S >_q / (2 q) - (V/2 - 1)/q,  F = -log P(q): first by chains
-held at points along q, half of them pulled there from either phase, then by the same chains set free.  It is fixed before
-anything is counted.  The mean force of the counted part, integrated, gives a second value of mu2* that knows nothing of how
-often q was met.
+held at points along q, half of them pulled there from either phase, then by the same chains without constraint.  It is fixed
+before anything is counted.  The mean force of the counted part, integrated, gives a second value of mu2*, independent of how
+often each q was visited.
 
 The field moves on its sites: at L = 40 on a CPU a gradient there takes a quarter of the time of one in the mode basis.
 Errors come from a jackknife over chains.
@@ -17,16 +18,16 @@ Errors come from a jackknife over chains.
 
 from __future__ import annotations
 
-import argparse
 import json
-import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from flat_chains import Sampler, learn
-from flat_estimates import summary
 
+from benchmarks import harness
+from benchmarks.rivals.flat_chains import Sampler, learn
+from benchmarks.rivals.flat_estimates import summary
 from quenchphys.parallel.compile_cache import keep_compiled_programs
 
 REFERENCE = {8: (2.2948, 2e-4), 16: (2.28658, 6e-5), 24: (2.2846, 2e-4)}
@@ -86,8 +87,8 @@ def draw(found: dict[str, Any], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
     parser.add_argument("--L", type=int, default=16)
     parser.add_argument(
         "--mu2", type=float, default=2.285, help="where the chains run; any value near coexistence will do"
@@ -101,24 +102,24 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("out/multicanonical.json"))
     parser.add_argument("--plot", type=Path)
-    chosen = parser.parse_args()
-    chosen.out.parent.mkdir(exist_ok=True)
+    chosen = parser.parse_args(arguments)
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
     keep_compiled_programs()
-    wall, cpu = time.perf_counter(), time.process_time()
+    timer = harness.Timer()
     sampler = Sampler(chosen.L, chosen.mu2, chosen.chains, chosen.gradients, chosen.seed)
     spline = learn(sampler, chosen.effort or max(20, round(EFFORT_PER_SITE * sampler.sites)))
-    learnt = {"bias_seconds": time.perf_counter() - wall, "bias_site_gradients": sampler.spent}
+    learnt = {"bias_seconds": timer.wall, "bias_site_gradients": sampler.spent}
     print(f"bias learnt in {learnt['bias_seconds']:.0f} s, step size {sampler.step:.3f}", flush=True)
 
     rounds: list[tuple[np.ndarray, np.ndarray, float]] = []
-    begun = told = time.perf_counter()
+    begun = shown = timer.wall
     while True:
         rounds.append(sampler.run(TRAJECTORIES))
-        now = time.perf_counter()
+        now = timer.wall
         finished = now - begun > chosen.seconds
-        if not finished and now - told < chosen.every:
+        if not finished and now - shown < chosen.every:
             continue
-        told = now
+        shown = now
         q, force = (np.concatenate([r[i] for r in rounds]) for i in (0, 1))
         burn_in = len(q) // 10
         found = {
@@ -128,8 +129,7 @@ def main() -> None:
             "seed": chosen.seed,
             "step_size": sampler.step,
             "acceptance": float(np.mean([r[2] for r in rounds])),
-            "seconds": now - wall,
-            "cpu_seconds": time.process_time() - cpu,
+            **timer.costs(),
             "site_gradients": sampler.spent,
             **learnt,
             **summary(sampler, spline, q[burn_in:], force[burn_in:]),

@@ -1,6 +1,6 @@
-"""phi^6 at coexistence by parallel tempering with HMC: what an expert might try first.
+"""Coexistence of phi^6 by parallel tempering with HMC: what an expert might try first.
 
-    python benchmarks/rivals/parallel_tempering.py --L 16 --seconds 120
+    python -m benchmarks.rivals.parallel_tempering --L 16 --seconds 120
 
 Chains at betas between the prior (0) and a little beyond the model itself (1) exchange configurations with their
 neighbours after every trajectory; the betas are placed so that a short run finds every exchange equally likely.  At
@@ -10,12 +10,10 @@ chains start ordered.  Errors come from independent sets of chains.
 
 from __future__ import annotations
 
-import argparse
 import json
-import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,10 +21,12 @@ import numpy as np
 from scipy.optimize import brentq
 
 import lattices
+from benchmarks import harness
 from quenchphys.kernels import HMC
 from quenchphys.parallel.compile_cache import keep_compiled_programs
 from quenchphys.parallel.random_numbers import Stream, split
-from quenchphys.smc.density import Density, Point, configurations, evaluate, positions
+from quenchphys.problem import ProblemView, view
+from quenchphys.smc.density import Density, Point, configurations, evaluate, positions, prior_scale
 from quenchphys.smc.levels import Temperatures
 
 CUT = 1.25
@@ -36,9 +36,11 @@ KERNEL = HMC(leapfrogs=6)
 
 
 @partial(jax.jit, static_argnames="sweeps")
-def advance(model: Any, betas: jax.Array, point: Point, step: jax.Array, key: jax.Array, sweeps: int) -> tuple:
+def advance(
+    model: ProblemView, betas: jax.Array, point: Point, step: jax.Array, key: jax.Array, sweeps: int
+) -> tuple[Point, tuple[jax.Array, ...]]:
     """Chains (set, beta) after so many sweeps; U and q after each, acceptances of moves and of exchanges."""
-    scale = jax.lax.rsqrt(jnp.asarray(model.basis.precision))
+    scale = prior_scale(model, point.position.shape[-1])
     sets, rungs = point.energy.shape
 
     def move(point, key):
@@ -72,12 +74,15 @@ def advance(model: Any, betas: jax.Array, point: Point, step: jax.Array, key: ja
 
 
 class Chains:
+    """Sets of chains, one at each beta, with their step sizes."""
+
     def __init__(self, L: int, mu2: float, rungs: int, sets: int, seed: int) -> None:
-        self.model = lattices.phi6(L=L, mu2=mu2)
+        model = lattices.phi6(L=L, mu2=mu2)
+        self.model = view(model)
         self.betas = np.linspace(HOTTEST, COLDEST, rungs)
         self.key = jax.random.key(seed)
-        x = self.model.sample_prior(self._next(), sets * rungs).reshape(sets, rungs, L, L)
-        ordered = (np.arange(rungs) % 2).astype(np.float32)[:, None, None] * self.model.mean_field.ordered.abs_m
+        x = model.sample_prior(self._next(), sets * rungs).reshape(sets, rungs, L, L)
+        ordered = (np.arange(rungs) % 2).astype(np.float32)[:, None, None] * model.mean_field.ordered.abs_m
         self.point = evaluate(self.model, positions(self.model, 0.3 * x + ordered))
         self.step = np.full(rungs, 1.5 / np.sqrt(L))
         self.spent = 0
@@ -127,8 +132,8 @@ def steps(energy: np.ndarray, betas: np.ndarray) -> np.ndarray:
     return there - np.logaddexp.reduce(half * energy[:, :, 1:], axis=0)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
     parser.add_argument("--L", type=int, default=16)
     parser.add_argument("--mu2", type=float, default=2.2866)
     parser.add_argument("--rungs", type=int, help="number of betas; default 2 L")
@@ -136,16 +141,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120, help="wall time of the counted part")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("out/parallel_tempering.json"))
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     keep_compiled_programs()
-    wall, cpu = time.perf_counter(), time.process_time()
+    timer = harness.Timer()
     chains = Chains(chosen.L, chosen.mu2, chosen.rungs or 2 * chosen.L, chosen.sets, chosen.seed)
     for number in range(20):
         *_, exchanged = chains.run(tune=True)
         if number % 4 == 3 and number < 16:
             chains.place(exchanged)
-    rounds, begun = [], time.perf_counter()
-    while time.perf_counter() - begun < chosen.seconds:
+    rounds, begun = [], timer.wall
+    while timer.wall - begun < chosen.seconds:
         rounds.append(chains.run())
     energy, q = (np.concatenate([r[i] for r in rounds[len(rounds) // 10 :]]) for i in (0, 1))
     exchanged = np.mean([r[3] for r in rounds], axis=0)
@@ -164,8 +169,7 @@ def main() -> None:
         "smallest_exchange": float(exchanged.min()),
         "sweeps": len(q),
         "site_gradients": chains.spent,
-        "seconds": time.perf_counter() - wall,
-        "cpu_seconds": time.process_time() - cpu,
+        **timer.costs(),
     }
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     chosen.out.write_text(json.dumps(found, indent=1))

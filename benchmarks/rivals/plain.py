@@ -2,18 +2,19 @@
 
 nu = 2, 8000 particles, MALA on the sites with a diagonal metric and the gradient of the log density as JAX differentiates
 it, phi -> -phi as a move, the whole population in every operation, random numbers from `jax.random`, levels chosen by the
-host.  What `throughput.py` compares the engine with.
+host.  `benchmarks/speed/throughput.py` compares the engine with it.
 """
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from benchmarks import harness
 
 SOFTNESS, TARGET_ESS, STEPS, ACCEPTANCE, PARTICLES = 2.0, 0.95, 64, 0.574, 8000
 
@@ -77,11 +78,11 @@ def site_gradients_per_second(model: Any, levels: int, seed: int = 0, particles:
     level, step, scale = energy.max() + energy.std(), 0.1, jnp.ones(x.shape[1:])
     for k in range(levels + 1):
         if k == 1:  # everything is compiled
-            begin = time.perf_counter()
+            timer = harness.Timer()
         level, weight = next_level(level, energy)
         x = x[rng.choice(particles, particles, p=weight)]
         numbers = np.float32(level), np.float32(step), scale
         x, energy, accepted, scale = mutate(model, jax.random.fold_in(key, k), x, *numbers, steps=STEPS)
         energy, accepted = np.asarray(energy, float), float(accepted)
         step *= np.exp(accepted - ACCEPTANCE)
-    return levels * STEPS * x.size / (time.perf_counter() - begin)
+    return levels * STEPS * x.size / timer.wall

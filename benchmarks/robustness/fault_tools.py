@@ -1,4 +1,6 @@
-"""What faults are made of: a register of them, a child process to have one in, a run and a model to be spoiled."""
+"""Tools for faults: their register, the child process some of them need, a small run, and a model with faulty parts."""
+
+from __future__ import annotations
 
 import contextlib
 import io
@@ -10,24 +12,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+import jax
+import jax.numpy as jnp
 
-import jax  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-
-import quenchphys as qp  # noqa: E402
+import quenchphys as qp
+from benchmarks import harness
 
 TARGET = qp.targets.gaussian(16)
 SMALL: dict[str, Any] = {"particles": 64, "replicas": 2, "seed": 3}
 Verdict = tuple[str, bool | None]
 FAULTS: dict[str, Callable[[Path], Verdict]] = {}
 CHILDREN: dict[str, Callable[[Path], Verdict]] = {}
-PATIENCE = 240.0
+PATIENCE = 240.0  # seconds after which a child process counts as hung
 
 
 def fault(words: str, *, alone: bool = False, tmpfs: str = "") -> Callable[[Callable[[Path], Verdict]], Any]:
-    """Register a fault; `alone` runs it in a process of its own, `tmpfs` with a small file system at place/small."""
+    """Register a fault, which returns (what the user sees, whether that is good); None: it could not be tried.
+
+    `alone` runs it in a process of its own, `tmpfs` with a small file system at place/small.
+    """
 
     def register(function: Callable[[Path], Verdict]) -> Callable[[Path], Verdict]:
         if alone or tmpfs:
@@ -41,23 +44,24 @@ def fault(words: str, *, alone: bool = False, tmpfs: str = "") -> Callable[[Call
 
 
 def in_child(words: str, place: Path, tmpfs: str) -> Verdict:
-    command = [sys.executable, str(Path(__file__).with_name("faults.py")), "--child", words, str(place)]
+    """The verdict on a fault that happens in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.robustness.faults", "--child", words, str(place)]
     if tmpfs:
         (place / "small").mkdir()
-        # The new name space, and the mount in it, end with the process.
+        # The new name space ends with the process, and the mount with it.
         probe = ["unshare", "-m", "mount", "-t", "tmpfs", "none", str(place / "small")]
         if shutil.which("unshare") is None or subprocess.run(probe, capture_output=True).returncode:
             return "mounting is not permitted here", None
         mount = f'mount -t tmpfs -o size={tmpfs} none "$0" && exec "$@"'
         command = ["unshare", "-m", "sh", "-c", mount, str(place / "small"), *command]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=harness.environment())
     except subprocess.TimeoutExpired:
         return f"nothing for {PATIENCE:.0f} s", False
-    told = [line for line in done.stdout.splitlines() if line.startswith('["')]
-    if not told:
+    verdicts = [line for line in done.stdout.splitlines() if line.startswith('["')]
+    if not verdicts:
         return f"the process ended with {done.returncode}: {(done.stderr.strip().splitlines() or [''])[-1]}", False
-    what, good = json.loads(told[-1])
+    what, good = json.loads(verdicts[-1])
     return what, good
 
 
@@ -73,14 +77,17 @@ def seen(call: Callable[[], Any]) -> Verdict:
 
 
 def reported(ladder: qp.Ladder) -> str:
+    """The first two lines of the report."""
     return " ".join(ladder.report().splitlines()[:2])
 
 
 def quench(**more: Any) -> qp.Ladder:
+    """A small run that takes a second."""
     return qp.quench(TARGET, **SMALL | more)
 
 
 def same(one: qp.Ladder, other: qp.Ladder) -> bool:
+    """Whether two ladders are equal to the last bit."""
     return all(
         set(one.tree[g].data_vars) == set(other.tree[g].data_vars)
         and all(one.tree[g][n].values.tobytes() == other.tree[g][n].values.tobytes() for n in one.tree[g].data_vars)
@@ -89,6 +96,7 @@ def same(one: qp.Ladder, other: qp.Ladder) -> bool:
 
 
 def resumes(folder: Path) -> tuple[str, bool]:
+    """Whether the run in a folder goes on to the numbers of an undisturbed one."""
     quiet = io.StringIO()
     with contextlib.redirect_stdout(quiet):
         good = same(quench(), quench(checkpoint=folder))
@@ -96,7 +104,7 @@ def resumes(folder: Path) -> tuple[str, bool]:
 
 
 class Gaussian:
-    """A user's model, to be spoiled."""
+    """A model as a user would write it."""
 
     def sample_prior(self, key, n):
         return jax.random.normal(key, (n, 3))
@@ -122,4 +130,5 @@ class Meter:
 
 
 def spoiled(**functions: Callable[..., Any]) -> Any:
+    """The model with some of its functions replaced by faulty ones."""
     return type("Spoiled", (Gaussian,), {name: staticmethod(made) for name, made in functions.items()})()

@@ -1,6 +1,6 @@
-"""What does a user see when something goes wrong?  Each fault is made to happen; a table says what came of it.
+"""What users see when something goes wrong: each fault is made to happen, and a table shows the message and a verdict.
 
-    python benchmarks/robustness/faults.py [name ...]
+    python -m benchmarks.robustness.faults [name ...]
 
 A fault is passed when the user sees one sentence (an exception of Python or quenchphys with one line, or a report), when
 nothing that was written before is lost, and when no number is wrong.  Faults that need a process of their own (signals,
@@ -9,24 +9,34 @@ limits, small file systems) run in one; those that need a mount are skipped wher
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-import faults_of_checkpoints
-import faults_of_files
-import faults_of_models
-import faults_of_processes
-from fault_tools import CHILDREN, FAULTS
+from benchmarks import harness
+from benchmarks.robustness import faults_of_checkpoints, faults_of_files, faults_of_models, faults_of_processes
+from benchmarks.robustness.fault_tools import CHILDREN, FAULTS
 
 KINDS = (faults_of_models, faults_of_files, faults_of_checkpoints, faults_of_processes)  # each registers its own
 
 
-def main(names: list[str]) -> int:
-    # JAX warns of forking itself; what counts is whether the worker hangs.
-    chosen = [words for words in FAULTS if not names or any(name in words for name in names)]
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = harness.parser(__doc__)
+    parser.add_argument("names", nargs="*", help="parts of the names of faults; default: all of them")
+    parser.add_argument("--child", nargs=2, metavar=("NAME", "PLACE"), help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if given.child:
+        name, place = given.child
+        print(json.dumps(CHILDREN[name](Path(place))), flush=True)
+        os._exit(0)  # without the usual clean-up, which a fault may have made impossible
+    return table([name for name in FAULTS if not given.names or any(part in name for part in given.names)])
+
+
+def table(chosen: list[str]) -> int:
+    """Make the chosen faults happen; 1 if a verdict is bad."""
     bad = 0
     print("| fault | what the user sees | verdict |\n|---|---|---|", flush=True)
     for words in chosen:
@@ -43,7 +53,4 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--child"]:
-        print(json.dumps(CHILDREN[sys.argv[2]](Path(sys.argv[3]))), flush=True)
-        os._exit(0)
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(main())

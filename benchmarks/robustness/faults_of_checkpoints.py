@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
-from fault_tools import ROOT, SMALL, Gaussian, Verdict, fault, quench, resumes, same, seen, spoiled
 
 import quenchphys as qp
+from benchmarks import harness
+from benchmarks.robustness.fault_tools import SMALL, Gaussian, Verdict, fault, quench, resumes, same, seen, spoiled
 
 
 def kept(place: Path) -> Path:
+    """The folder of a finished run with checkpoints."""
     quench(checkpoint=qp.Checkpoint(place / "run", levels=16))
     return place / "run"
 
@@ -31,20 +33,21 @@ def tear(folder: Path, how_many: int) -> None:
             os.truncate(file, file.stat().st_size // 2)
 
 
-def talks(call: Callable[[], Any]) -> tuple[Any, str]:
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
+def with_output(call: Callable[[], Any]) -> tuple[Any, str]:
+    """The result of a call, and what it printed."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
         result = call()
-    return result, " ".join(said.getvalue().split())
+    return result, " ".join(printed.getvalue().split())
 
 
 @fault("newest checkpoint torn")
 def _(place: Path) -> Verdict:
     folder = kept(place)
     tear(folder, 1)
-    ladder, said = talks(lambda: quench(checkpoint=folder))
+    ladder, printed = with_output(lambda: quench(checkpoint=folder))
     good = same(ladder, quench())
-    return said + ("; same numbers" if good else "; OTHER NUMBERS"), good and "Skipping the checkpoint" in said
+    return printed + ("; same numbers" if good else "; OTHER NUMBERS"), good and "Skipping the checkpoint" in printed
 
 
 @fault("both checkpoints torn")
@@ -52,7 +55,7 @@ def _(place: Path) -> Verdict:
     folder = kept(place)
     tear(folder, 2)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    (what, good), _ = talks(lambda: seen(lambda: quench(checkpoint=folder)))
+    (what, good), _ = with_output(lambda: seen(lambda: quench(checkpoint=folder)))
     untouched = size == sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     return what, good and untouched
 
@@ -96,9 +99,8 @@ def _(place: Path) -> Verdict:
     return what, good and [e.name for e in place.iterdir() if e.name != "lock"] == ["thesis.tex"]
 
 
-SLOW = f"""
+SLOW = """
 import sys, time
-sys.path.insert(0, {str(ROOT)!r})
 import quenchphys as qp
 class Slow:
     def update(self, level, *rest):
@@ -113,7 +115,9 @@ qp.quench(qp.targets.gaussian(16), particles=64, replicas=2, seed=3, checkpoint=
 def slow_run(folder: Path) -> subprocess.Popen[str]:
     """A run in another process, after its first block of levels."""
     command = [sys.executable, "-c", SLOW, str(folder)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=harness.environment()
+    )
     assert process.stdout is not None
     process.stdout.readline()
     return process
@@ -144,11 +148,9 @@ def _(place: Path) -> Verdict:
 
 @fault("Ctrl-C")
 def _(place: Path) -> Verdict:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a child inherits a signal that is ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # else a child of a background job ignores it
     try:
         return signalled(place, signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)
 
-
-# Clocks, processes, memory

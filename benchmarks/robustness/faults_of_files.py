@@ -9,9 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fault_tools import Meter, Verdict, fault, quench, resumes, same, seen
-
 import quenchphys as qp
+from benchmarks.robustness.fault_tools import Meter, Verdict, fault, quench, resumes, same, seen
 
 
 def limited(bytes_: int) -> None:
@@ -104,8 +103,8 @@ def _(place: Path) -> Verdict:
     content = quench().save(place / "ladder.nc").read_bytes()
     flipped = bytearray(content)
     flipped[len(content) // 2] ^= 1
-    said = []
+    verdicts = []
     for name, data in (("text", b"not a ladder"), ("cut", content[: len(content) // 2]), ("flipped", bytes(flipped))):
         (place / name).write_bytes(data)
-        said.append(seen(lambda name=name: qp.load(place / name)))
-    return " | ".join(what for what, _ in said), all(good for _, good in said)
+        verdicts.append(seen(lambda name=name: qp.load(place / name)))
+    return " | ".join(what for what, _ in verdicts), all(good for _, good in verdicts)

@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from fault_tools import SMALL, Verdict, fault, reported, seen, spoiled
 
 import quenchphys as qp
+from benchmarks.robustness.fault_tools import SMALL, Verdict, fault, reported, seen, spoiled
 
 
 @fault("energy NaN for some prior draws")

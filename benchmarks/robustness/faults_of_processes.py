@@ -10,9 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fault_tools import TARGET, Meter, Verdict, fault, quench, reported, same, seen
-
 import quenchphys as qp
+from benchmarks.robustness.fault_tools import TARGET, Meter, Verdict, fault, quench, reported, same, seen
 
 
 def with_clock(jump: float) -> Verdict:

@@ -1,10 +1,11 @@
-"""Does a damaged file ever crash, hang or mislead?  Mutated ladder files are loaded, each batch in a process of its own.
+"""Damaged ladder files must never crash, hang or mislead: mutated files are loaded, each batch in a process of its own.
 
-    python benchmarks/robustness/fuzz_files.py [2000]
+    python -m benchmarks.robustness.fuzz_files [2000]
 
 Every file must be refused with one sentence (ValueError or OSError) or load with the content that was written: names,
-dimensions, types, attributes and every byte of the data.  Anything else is listed.  For files that load, it is said where
-they differ from the original: nowhere (a mutation may change nothing), in the seal alone, or in bytes nobody reads.
+dimensions, types, attributes and every byte of the data.  Anything else is listed.  Files that load
+are counted by where they differ from the original: nowhere (a mutation may change nothing), only in the checksum at the end,
+or in bytes that nobody reads.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import quenchphys as qp
+from benchmarks import harness
 from quenchphys.storage.checksum import LENGTH
 
 BATCH, PATIENCE = 100, 120.0  # files of one process, and seconds it may take
@@ -35,12 +38,12 @@ def content(ladder):
 whole = content(qp.load(sys.argv[1]))
 for path in sys.argv[2:]:
     try:
-        said = "loaded, content identical" if content(qp.load(path)) == whole else "loaded, content CHANGED"
+        result = "loaded, content identical" if content(qp.load(path)) == whole else "loaded, content CHANGED"
     except (ValueError, OSError) as refused:
-        said = "refused" if len(str(refused).splitlines()) == 1 else "more than one line: " + repr(refused)
+        result = "refused" if len(str(refused).splitlines()) == 1 else "more than one line: " + repr(refused)
     except BaseException as other:
-        said = f"other: {type(other).__name__}: {other}"
-    print(path, said, flush=True)
+        result = f"other: {type(other).__name__}: {other}"
+    print(path, result, flush=True)
 """
 IDENTICAL, CHANGED, REFUSED = "loaded, content identical", "loaded, content CHANGED", "refused"
 GOOD = (IDENTICAL, REFUSED)
@@ -72,7 +75,10 @@ def mutated(content: bytes, rng: random.Random) -> bytes:
     return bytes(data)
 
 
-def main(count: int) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = harness.parser(__doc__)
+    parser.add_argument("count", type=int, nargs="?", default=2000, help="number of mutated files")
+    count = parser.parse_args(arguments).count
     rng = random.Random(1)
     tally: collections.Counter[str] = collections.Counter()
     reasons: collections.Counter[str] = collections.Counter()
@@ -87,12 +93,12 @@ def main(count: int) -> int:
             pending = list(files)
             while pending:
                 found = _read(folder / "whole.nc", pending)
-                for path, said in found.items():
-                    tally[said if said in (*GOOD, CHANGED) else "BAD"] += 1
-                    if said != REFUSED:
+                for path, result in found.items():
+                    tally[result if result in (*GOOD, CHANGED) else "BAD"] += 1
+                    if result != REFUSED:
                         reasons[why(content, Path(path).read_bytes())] += 1
-                    if said not in GOOD:
-                        print(Path(path).name, said)
+                    if result not in GOOD:
+                        print(Path(path).name, result)
                 pending = pending[len(found) :]
                 if pending and len(found) < len(files):
                     bad = pending.pop(0)
@@ -100,7 +106,7 @@ def main(count: int) -> int:
                     print(f"crashed or hung: {bad.name} ({bad.stat().st_size} of {len(content)} bytes)")
             for file in files:
                 file.unlink()
-    print(f"{count} mutated files: " + ", ".join(f"{number} {said}" for said, number in sorted(tally.items())))
+    print(f"{count} mutated files: " + ", ".join(f"{number} {result}" for result, number in sorted(tally.items())))
     for reason, number in reasons.most_common():
         print(f"  {number} of those that loaded: {reason}")
     return int(tally["BAD"] + tally[CHANGED] > 0)
@@ -112,20 +118,21 @@ def why(content: bytes, data: bytes) -> str:
         return "the mutation changed nothing (zeros over zeros, or a stretch overwritten by itself)"
     end = len(content) - LENGTH
     if data[:end] == content[:end]:
-        return "only the seal is damaged or gone: everything before it is as written"
+        return "only the checksum is damaged or gone: everything before it is as written"
     differ = [i for i, (old, new) in enumerate(zip(content, data, strict=False)) if old != new]
     return f"the file differs from byte {differ[0] if differ else len(data)} on ({len(data)} of {len(content)} bytes)"
 
 
 def _read(whole: Path, files: list[Path]) -> dict[str, str]:
-    """What the reader said of each file, until it died."""
+    """What the reader printed about each file before it ended."""
     command = [sys.executable, "-c", READER, str(whole), *map(str, files)]
     try:
-        output = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE).stdout
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=harness.environment())
+        output = done.stdout
     except subprocess.TimeoutExpired as late:
         output = (late.stdout or b"").decode()
     return dict(line.split(" ", 1) for line in output.splitlines() if line)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 2000))
+    raise SystemExit(main())

@@ -1,6 +1,6 @@
-"""Does a run that is killed again and again end at the same file?  phi^6 at L = 16, SIGKILL at random moments.
+"""A run killed again and again must end with the same file: phi^6 at L = 16, SIGKILL at random moments.
 
-    python benchmarks/robustness/kill_and_resume.py [kills] [seed]
+    python -m benchmarks.robustness.kill_and_resume [kills] [seed]
 
 One process runs the ladder undisturbed and saves it.  Then the same program runs with a checkpoint every 16 levels and is
 killed at random moments: two while it starts, the others spread over the ladder; after each the same program is started
@@ -11,25 +11,26 @@ long it took may differ, nothing else.
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import h5py
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[2]
+from benchmarks import harness
+
 MAY_DIFFER = {"wall_time", "created"}
 STARTING = 2  # kills while a process starts
 AFTER = 2.0  # seconds after the chosen level, at most
 
 PROGRAM = """
-import sys, json, lattices, quenchphys as qp
-class Teller:
+import sys, lattices, quenchphys as qp
+class Meter:
     def update(self, level, *rest):
         print("level", level, flush=True)
     def close(self):
@@ -38,7 +39,7 @@ folder, out = sys.argv[1:]
 checkpoint = qp.Checkpoint(folder, levels=16) if folder != "none" else None
 print("starting", flush=True)
 ladder = qp.quench(lattices.phi6(L=16, mu2=2.286), particles=400, replicas=4, target_ess=0.99, seed=5,
-                   progress=Teller(), checkpoint=checkpoint)
+                   progress=Meter(), checkpoint=checkpoint)
 ladder.save(out)
 print("saved", flush=True)
 """
@@ -50,22 +51,22 @@ def start(folder: Path | str, out: Path) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=harness.environment(),
     )
 
 
 def follow(process: subprocess.Popen[str], until: int | None) -> tuple[int | None, int, str]:
-    """(first level told, last level told, everything it said) up to a level, or to the end."""
-    first, last, said = None, 0, []
+    """(first level reported, last level reported, all output) up to a level, or to the end."""
+    first, last, output = None, 0, []
     assert process.stdout is not None
     for line in process.stdout:
-        said.append(line)
+        output.append(line)
         if line.startswith("level "):
             last = int(line.split()[1])
             first = last if first is None else first
             if until is not None and last >= until:
                 break
-    return first, last, "".join(said)
+    return first, last, "".join(output)
 
 
 def differences(one: Path, other: Path) -> list[str]:
@@ -94,18 +95,26 @@ def _same(x: object, y: object) -> bool:
     return bool(np.array_equal(x, y)) if x.dtype == object else x.tobytes() == y.tobytes()
 
 
-def main(kills: int, seed: int) -> int:
-    rng = random.Random(seed)
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = harness.parser(__doc__)
+    parser.add_argument("kills", type=int, nargs="?", default=10)
+    parser.add_argument("seed", type=int, nargs="?", default=1, help="of the random moments")
+    chosen = parser.parse_args(arguments)
+    return compare(chosen.kills, random.Random(chosen.seed))
+
+
+def compare(kills: int, rng: random.Random) -> int:
+    """Run once undisturbed and once with kills; 1 if the two files differ."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         whole, killed = folder / "whole.nc", folder / "killed.nc"
-        begun = time.monotonic()
+        timer = harness.Timer()
         process = start("none", whole)
-        _, levels, said = follow(process, None)
-        if process.wait() or "saved" not in said:
+        _, levels, output = follow(process, None)
+        if process.wait() or "saved" not in output:
             print(process.stderr.read() if process.stderr else "")
             return 1
-        print(f"undisturbed: {levels} levels in {time.monotonic() - begun:.0f} s, with start and compilation\n")
+        print(f"undisturbed: {levels} levels in {timer.wall:.0f} s, with start and compilation\n")
         print("kill   when                          started from level   killed after level")
         targets = sorted(rng.randrange(1, levels) for _ in range(kills - STARTING))
         moments: list[int | None] = [None, *targets[:3], None, *targets[3:]][:kills]
@@ -115,10 +124,10 @@ def main(kills: int, seed: int) -> int:
                 wait = rng.uniform(0, 8)
                 time.sleep(wait)
                 process.kill()
-                first, last, said = follow(process, None)
+                first, last, _ = follow(process, None)
                 when = f"{wait:.2f} s after the start"
             else:
-                first, last, said = follow(process, target)
+                first, last, _ = follow(process, target)
                 wait = rng.uniform(0, AFTER)
                 time.sleep(wait)
                 process.kill()
@@ -126,15 +135,15 @@ def main(kills: int, seed: int) -> int:
                 last = max(last, rest[1])
                 when = f"{wait:.2f} s after level {target}"
             process.wait()
-            # A block has 16 levels; the first that is told ends one.
+            # A block has 16 levels, and the first level reported is the last of a block.
             begin = "-" if first is None else str(first - 16)
             print(f"{number:4d}   {when:28s}  {begin:>18s}   {last or '-'!s:>18s}", flush=True)
             if killed.exists():
                 print("       the run had ended already")
         process = start(folder / "run", killed)
-        first, last, said = follow(process, None)
+        first, last, output = follow(process, None)
         errors = process.stderr.read() if process.stderr else ""
-        if process.wait() or "saved" not in said:
+        if process.wait() or "saved" not in output:
             print(errors)
             return 1
         print(f" end   undisturbed                   {(first or 0) - 16:>18d}   {last:>18d}\n")
@@ -151,4 +160,4 @@ def main(kills: int, seed: int) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 10, int(sys.argv[2]) if len(sys.argv) > 2 else 1))
+    raise SystemExit(main())

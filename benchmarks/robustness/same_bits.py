@@ -1,7 +1,10 @@
 """Hashes of every array of a few runs: the same before and after a change that must not change a number.
 
-    python benchmarks/robustness/same_bits.py --out before.json       # in the tree before
-    python benchmarks/robustness/same_bits.py --against before.json   # in the tree after
+    python -m benchmarks.robustness.same_bits --out before.json       in the tree before
+    python -m benchmarks.robustness.same_bits --against before.json   in the tree after
+
+It imports only public names and nothing of the other benchmarks, so that it can be copied into an older tree.  With `-m`,
+and the root of a tree as the current directory, that tree is the one that is imported.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import argparse
 import hashlib
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +48,7 @@ def hashes() -> dict[str, str]:
     tempered = qp.temper(lattices.phi6(L=8, mu2=2.2957), particles=200, replicas=2, seed=3, progress=False)
     found = of_ladder("phi6", phi6) | of_ladder("spike_slab", spike) | of_ladder("tempered", tempered)
     pool = observables.Pool(phi6)
-    asked = {
+    answers = {
         "partition_function": observables.partition_function(pool, beta=[0.3, 1.0]),
         "thermodynamics": observables.thermodynamics(pool, beta=[0.3, 1.0]),
         "density_of_states": observables.density_of_states(pool),
@@ -59,26 +63,26 @@ def hashes() -> dict[str, str]:
         "quadrature": observables.quadrature(pool),
         "tempered thermodynamics": observables.thermodynamics(tempered, beta=[0.5, 0.9]),
     }
-    for name, data in asked.items():
+    for name, data in answers.items():
         found |= of_dataset(f"observables/{name}", data)
     found |= of_dataset("coexistence", workflows.coexistence(L=4, bracket=(2.25, 2.40), progress=False))
     return found
 
 
-def main() -> int:
-    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    words.add_argument("--out", type=Path)
-    words.add_argument("--against", type=Path)
-    asked = words.parse_args()
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="file for the hashes")
+    parser.add_argument("--against", type=Path, help="file of an earlier run to compare with")
+    chosen = parser.parse_args(arguments)
     found = hashes()
-    if asked.out:
-        asked.out.write_text(json.dumps(found, indent=1))
+    if chosen.out:
+        chosen.out.write_text(json.dumps(found, indent=1))
     for run in dict.fromkeys(name.split("/")[0] for name in found):
         own = {name: value for name, value in found.items() if name.split("/")[0] == run}
         print(f"{run:<14}{len(own):>4} arrays  {hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:16]}")
-    if not asked.against:
+    if not chosen.against:
         return 0
-    before = json.loads(asked.against.read_text())
+    before = json.loads(chosen.against.read_text())
     different = [name for name in sorted({*before, *found}) if before.get(name) != found.get(name)]
     for name in different:
         print(f"differs: {name}  {before.get(name, 'absent')} -> {found.get(name, 'absent')}")

@@ -1,6 +1,6 @@
 """One ladder on 1, 2 and 8 devices and in 1, 2 and 4 processes: the same numbers, wall time, bytes sent at a level.
 
-python benchmarks/speed/devices.py
+    python -m benchmarks.speed.devices
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ import re
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from math import prod
-from pathlib import Path
+from typing import Any
+
+from benchmarks import harness
 
 RUN = """
 import json, sys, time
@@ -21,8 +24,7 @@ jax.config.update("jax_num_cpu_devices", devices)
 import lattices, quenchphys as qp, observables
 if processes > 1:
     qp.join(f"localhost:{port}", processes, process)
-sys.path.insert(0, "benchmarks")
-from devices import traffic
+from benchmarks.speed.devices import traffic
 model = lattices.phi6(L=L, mu2=2.2866)
 settings = dict(particles=512, replicas=2, seed=1)
 begin = time.time()
@@ -33,13 +35,13 @@ ladder = qp.quench(model, **settings)
 wall = time.time() - begin
 log_z = float(observables.partition_function(ladder).log_z.squeeze())
 if process == 0:
-    said = {"devices": ladder.attrs["devices"], "levels": int(ladder.levels.level_count.max()), "log_z": log_z.hex(),
-            "wall": wall, "first": compiled, **traffic(model, **settings)}
-    print("RESULT" + json.dumps(said), flush=True)
+    result = {"devices": ladder.attrs["devices"], "levels": int(ladder.levels.level_count.max()), "log_z": log_z.hex(),
+              "wall": wall, "first": compiled, **traffic(model, **settings)}
+    print("RESULT" + json.dumps(result), flush=True)
 """
 
 
-def traffic(model, **settings) -> dict[str, int]:
+def traffic(model: Any, **settings: Any) -> dict[str, int]:
     """Collectives and bytes each device receives at one level, read from the compiled program."""
     import jax
     import numpy as np
@@ -69,7 +71,8 @@ def traffic(model, **settings) -> dict[str, int]:
     return {"collectives": len(sizes), "bytes": sum(sizes)}
 
 
-def measure(processes: int, devices: int, L: int) -> dict:
+def measure(processes: int, devices: int, L: int) -> dict[str, Any]:
+    """One ladder in so many processes with so many devices each, as process 0 reports it."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
@@ -79,28 +82,27 @@ def measure(processes: int, devices: int, L: int) -> dict:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            env=harness.environment(),
         )
         for number in range(processes)
     ]
-    said = [process.communicate() for process in run]
-    lines = [line for line in said[0][0].splitlines() if line.startswith("RESULT")]
+    (output, errors), *_ = [process.communicate() for process in run]  # all must end; the first one reports
+    lines = [line for line in output.splitlines() if line.startswith("RESULT")]
     if not lines:
-        raise RuntimeError(said[0][1][-2000:])
+        raise RuntimeError(errors[-2000:])
     return json.loads(lines[0].removeprefix("RESULT"))
 
 
-def main() -> None:
-    rows = []
-    print("processes  devices  spread  levels                    log Z  wall s  first s  collectives  bytes at a level")
+def main(arguments: Sequence[str] | None = None) -> None:
+    harness.parser(__doc__).parse_args(arguments)
+    columns = {"processes": "d", "devices each": "d", "spread": "6s", "levels": "d", "log Z": "23s", "wall s": ".1f"}
+    table = harness.Table(columns | {"first s": ".1f", "collectives": "d", "bytes at a level": "d"})
     for processes, devices in [(1, 1), (1, 2), (1, 8), (2, 1), (4, 1)]:
-        row = {"processes": processes, "devices each": devices} | measure(processes, devices, 8)
-        rows.append(row)
-        place = f"{processes:9d}  {devices:7d}  {row['devices']:>6s}  {row['levels']:6d}  {row['log_z']:>23s}"
-        cost = f"{row['wall']:6.1f}  {row['first']:7.1f}  {row['collectives']:11d}  {row['bytes']:16d}"
-        print(f"{place}  {cost}", flush=True)
-    Path("out").mkdir(exist_ok=True)
-    Path("out/devices.json").write_text(json.dumps(rows, indent=2))
-    if len({row["log_z"] for row in rows}) > 1:
+        found = measure(processes, devices, 8)
+        names = ("devices", "levels", "log_z", "wall", "first", "collectives", "bytes")
+        table.add(processes, devices, *(found[name] for name in names))
+    harness.save("devices", table.rows)
+    if len({row["log Z"] for row in table.rows}) > 1:
         raise SystemExit("log Z differs")
     print("log Z is the same to the last bit")
 

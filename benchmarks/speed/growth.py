@@ -1,19 +1,19 @@
-"""How does the cost of a coexistence point grow with the lattice?
+"""Growth of the cost of a coexistence point with the size of the lattice.
 
-    python benchmarks/speed/growth.py --sizes 8 16 24 40          about 20 minutes on two cores
-    python benchmarks/speed/growth.py --sizes 64                  half an hour more; the table has all sizes so far
+    python -m benchmarks.speed.growth --sizes 8 16 24 40          about 20 minutes on two cores
+    python -m benchmarks.speed.growth --sizes 64                  half an hour more; the table has all sizes so far
 
-Each size is one call of `workflows.coexistence` with default settings, compilation included: pilot and walkers.
-Rows are kept in out/growth.json, and exponents in V = L^2 are fitted to all of them: of the site-gradients and the
-processor time as they were spent, and of the site-gradients it would take to know the log odds of the phases to 0.1.
+Each size is one call of `workflows.coexistence` with default settings, compilation included: pilot and
+multicanonical chains.  Rows are kept in out/growth.json, and exponents in V = L^2 are fitted to all of them: of the
+site-gradients and the processor time that were spent, and of the site-gradients that would give the log odds of the phases
+to 0.1.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
-import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +22,24 @@ import xarray as xr
 
 import quenchphys as qp
 import workflows
+from benchmarks import harness
 
 BRACKET = {8: (2.25, 2.33)}  # larger lattices lie in the other
 USUAL_BRACKET = (2.27, 2.30)
-KEPT = Path("out/growth.json")
+KEPT = harness.OUT / "growth.json"
 WANTED = 0.1  # error of the log odds
 COSTS = {"site_gradients": "site-gradients", "cpu_seconds": "processor time", "to_error": f"site-gradients to {WANTED}"}
 
 
 def measure(L: int, seed: int = 0, progress: bool | None = None, **settings: Any) -> dict[str, Any]:
     """One coexistence point with what it cost."""
-    wall, cpu = time.perf_counter(), time.process_time()
+    timer = harness.Timer()
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "point.nc"
         found = workflows.coexistence(
             L=L, bracket=BRACKET.get(L, USUAL_BRACKET), seed=seed, out=out, progress=progress, **settings
         )
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        costs = timer.costs()
         spent: dict[str, float] = {}  # gradients
         for path in sorted(Path(place).glob("*/*.nc")):
             kind = path.name.split("_")[0].rstrip("0123456789")
@@ -60,8 +61,7 @@ def measure(L: int, seed: int = 0, progress: bool | None = None, **settings: Any
             "crossings": int(found.crossings.sum()),
             "site_gradients": L**2 * sum(spent.values()),
             "share": {kind: number / sum(spent.values()) for kind, number in spent.items()},
-            "seconds": wall,
-            "cpu_seconds": cpu,
+            **costs,
         }
 
 
@@ -95,19 +95,18 @@ def table(rows: list[dict[str, Any]]) -> None:
             print(f"{COSTS[name]} grows as V^{power:.2f}({round(100 * error)})")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[8, 16, 24, 40])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--replicas", type=int, help="other than the default")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     settings = {} if chosen.replicas is None else {"replicas": chosen.replicas}
     rows = json.loads(KEPT.read_text()) if KEPT.exists() else []
     for L in chosen.sizes:
         rows = [row for row in rows if row["L"] != L]
         rows = sorted([*rows, measure(L, chosen.seed, **settings)], key=lambda row: row["L"])
-        KEPT.parent.mkdir(exist_ok=True)
-        KEPT.write_text(json.dumps(rows, indent=1))
+        harness.save(KEPT.stem, rows)
     table(rows)
 
 

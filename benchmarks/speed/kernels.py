@@ -1,6 +1,6 @@
 """Our kernels against blackjax's on the same level: time of one level's mutation, side by side in one process.
 
-    python benchmarks/speed/kernels.py
+    python -m benchmarks.speed.kernels
 
 Ours carry U and grad U apart from the level and take the problem's fused energy and gradient in the basis where the
 prior is diagonal; blackjax differentiates the log density of the level as it stands and evaluates it once more on
@@ -9,7 +9,7 @@ entering a level.  Numbers are the best of several rounds, in nanoseconds per gr
 
 from __future__ import annotations
 
-import time
+from collections.abc import Sequence
 from functools import partial
 
 import blackjax
@@ -19,8 +19,10 @@ import numpy as np
 
 import lattices
 import quenchphys as qp
+from benchmarks import harness
 from quenchphys.parallel.random_numbers import Stream
-from quenchphys.smc.density import Density, configurations, evaluate, positions
+from quenchphys.problem import view
+from quenchphys.smc.density import Density, configurations, evaluate, positions, prior_scale
 from quenchphys.smc.levels import SoftLevels
 
 PARTICLES, ROUNDS = 400, 7
@@ -59,39 +61,41 @@ def theirs(name, leapfrogs, transitions, problem, softness, level, step, scale, 
     return state.position
 
 
-def main() -> None:
-    print(f"{'problem':22s} {'kernel':6s} {'ours':>8s} {'blackjax':>9s} {'ratio':>6s}   ns per gradient and coordinate")
+def waited_for(run, *arguments):
+    return jax.block_until_ready(run(*arguments))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    rounds = parser.parse_args(arguments).rounds
+    print("nanoseconds per gradient and coordinate")
+    table = harness.Table({"problem": "14s", "kernel": "s", "ours": "8.2f", "blackjax": "8.2f", "ratio": "6.2f"})
     problems = {
         "gaussian(1000)": (qp.targets.gaussian(1000), 2.0),
         "phi6 L=16": (lattices.phi6(L=16, mu2=2.2866), 32.0),
         "phi6 L=40": (lattices.phi6(L=40, mu2=2.2838), 64.0),
     }
-    for label, (problem, softness) in problems.items():
+    for label, (model, softness) in problems.items():
+        problem = view(model)
         x = problem.sample_prior(jax.random.key(0), PARTICLES)
         y = positions(problem, x)
         energy = np.asarray(jax.vmap(problem.energy)(x))
         level = jnp.float32(energy.max() + 3 * energy.std())
-        scale = jax.lax.rsqrt(jnp.asarray(problem.basis.precision))
+        scale = prior_scale(problem, y.shape[-1])
         for name, leapfrogs, transitions in (("mala", 1, 12), ("hmc", 6, 4)):
             kernel = qp.MALA() if name == "mala" else qp.HMC(leapfrogs=leapfrogs)
             step = jnp.float32(0.05)
-            arguments = (problem, jnp.float32(softness), level, step, scale, y)
+            level_and_start = (problem, jnp.float32(softness), level, step, scale, y)
             runs = {
                 "ours": jax.jit(partial(ours, kernel, transitions)),
                 "blackjax": jax.jit(partial(theirs, name, leapfrogs, transitions)),
             }
-            best = dict.fromkeys(runs, np.inf)
-            for repeat in range(ROUNDS + 1):
-                for which, run in runs.items():
-                    begin = time.perf_counter()
-                    jax.block_until_ready(run(*arguments, jax.random.key(repeat)))
-                    if repeat:
-                        best[which] = min(best[which], time.perf_counter() - begin)
-            per = {which: 1e9 * t / (y.size * transitions * leapfrogs) for which, t in best.items()}
-            print(
-                f"{label:22s} {name:6s} {per['ours']:8.2f} {per['blackjax']:9.2f} {per['blackjax'] / per['ours']:6.2f}",
-                flush=True,
-            )
+            key = jax.random.key(0)
+            waiting = {which: partial(waited_for, run, *level_and_start, key) for which, run in runs.items()}
+            best = harness.fastest(waiting, rounds)
+            own, other = (1e9 * best[which] / (y.size * transitions * leapfrogs) for which in ("ours", "blackjax"))
+            table.add(label, name, own, other, other / own)
 
 
 if __name__ == "__main__":

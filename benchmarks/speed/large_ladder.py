@@ -1,29 +1,29 @@
-"""How long does a very long ladder take to analyse?  20,000 levels of 1000 particles: time and memory.
+"""Time and memory for the analysis of a very long ladder: 20,000 levels of 1000 particles.
 
-    python benchmarks/speed/large_ladder.py [levels] [particles]
+    python -m benchmarks.speed.large_ladder [levels] [particles]
 
 The ladder is exact and synthetic: U has the density k U^(k-1)/T^k under the prior, so a level E is E times a
 Beta(k, nu+1) variable, G = k B(k, nu+1) E^(k+nu)/T^k, and Z(beta) = k gamma(k, beta T)/(beta T)^k.
 """
 
+from __future__ import annotations
+
 import resource
-import sys
-import time
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import betaln, gammaln
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests/observables")]
-
-import observables  # noqa: E402
-from tests.support import synthetic  # noqa: E402
+import observables
+import quenchphys as qp
+from benchmarks import harness
+from tests.support import synthetic
 
 SOFTNESS, POWER, TOP = 2.0, 2000, 80_000.0
 
 
-def make(levels: int, particles: int):
+def make(levels: int, particles: int) -> qp.Ladder:
+    """The synthetic ladder; a tenth of its levels resample."""
     rng = np.random.default_rng(0)
     energy = TOP * np.exp(-np.linspace(0, np.log(TOP / POWER) + 0.2, levels))
     u = np.empty((1, levels, particles), np.float32)
@@ -50,15 +50,19 @@ def memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def main(levels: int, particles: int) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
+    parser.add_argument("levels", type=int, nargs="?", default=20_000)
+    parser.add_argument("particles", type=int, nargs="?", default=1000)
+    chosen = parser.parse_args(arguments)
+    levels, particles = chosen.levels, chosen.particles
     ladder = make(levels, particles)
     print(f"{levels} levels of {particles} particles; the ladder itself: {memory():.2f} GB")
-    begin, busy_begin = time.perf_counter(), time.process_time()
+    timer = harness.Timer()
     exact = np.log(POWER) + gammaln(POWER) - POWER * np.log(TOP)
 
     def done(what: str) -> None:
-        wall, busy = time.perf_counter() - begin, time.process_time() - busy_begin
-        print(f"{wall:6.1f} s ({busy:5.1f} s of computing)  {memory():5.2f} GB  {what}", flush=True)
+        print(f"{timer.wall:6.1f} s ({timer.processor:5.1f} s of processor time)  {memory():5.2f} GB  {what}", flush=True)
 
     pool = observables.Pool(ladder)
     done("pool: self-consistent volumes, table of D, weights")
@@ -75,5 +79,4 @@ def main(levels: int, particles: int) -> None:
 
 
 if __name__ == "__main__":
-    given = [int(a) for a in sys.argv[1:3]]
-    main(*(given + [20_000, 1000][len(given) :]))
+    main()

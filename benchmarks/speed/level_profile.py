@@ -1,6 +1,6 @@
-"""Where does the time of a level go, and how far is it from what the machine can do?
+"""Profile of a level: where its time goes, and how far that is from the limits of the machine.
 
-    python benchmarks/speed/level_profile.py
+    python -m benchmarks.speed.level_profile
 
 phi^6 at L = 40, on one core.  First the parts of a gradient, each compiled for itself on the arrays of one tile and timed in
 turn; then a whole level, of which what does not grow with the number of trajectories is everything between two mutations
@@ -10,74 +10,60 @@ long sum of two vectors on the same core.
 
 from __future__ import annotations
 
-import json
-import os
 import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-
-os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 import lattices
 import quenchphys as qp
+from benchmarks import harness
 from quenchphys.parallel.random_numbers import Stream, fold, normal
 from quenchphys.parallel.sharding import tile_size
-from quenchphys.smc.density import Density, evaluate, positions
+from quenchphys.problem import view
+from quenchphys.smc.density import Density, evaluate, positions, prior_scale
 from quenchphys.smc.levels import SoftLevels
 
 L, PARTICLES, SOFTNESS, LEAPFROGS = 40, 400, 311.0, 6
 REPEAT, ROUNDS = 40, 7
 
 
-def repeated(function: Callable, *arguments: Any) -> Callable[[], float]:
-    """Seconds of processor for one call, the calls in one loop that the compiler cannot shorten."""
+def repeated(function: Callable, *arguments: Any) -> Callable[[], Any]:
+    """Many calls in one compiled loop that the compiler cannot shorten."""
 
     @jax.jit
     def many(x, *rest):
         return jax.lax.fori_loop(0, REPEAT, lambda i, x: jax.lax.optimization_barrier(function(x, *rest)), x)
 
-    def timed() -> float:
-        begin = time.process_time()
-        jax.block_until_ready(many(*arguments))
-        return (time.process_time() - begin) / REPEAT
-
-    return timed
+    return lambda: jax.block_until_ready(many(*arguments))
 
 
-def best(parts: dict[str, Callable[[], float]]) -> dict[str, float]:
-    """The shortest of several rounds, all parts in turn; the first round compiles."""
-    found = dict.fromkeys(parts, np.inf)
-    for number in range(ROUNDS + 1):
-        for name, timed in parts.items():
-            seconds = timed()
-            if number:
-                found[name] = min(found[name], seconds)
-    return found
+def seconds_of(parts: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
+    """Processor time of one call of each part, the shortest of several rounds."""
+    return {name: best / REPEAT for name, best in harness.fastest(parts, ROUNDS, time.process_time).items()}
 
 
 def gradient_parts(model: Any) -> tuple[dict[str, float], int]:
     """Nanoseconds per site and gradient of what a trajectory consists of."""
     tile = tile_size(PARTICLES, L * L)
     x = model.sample_prior(jax.random.key(0), tile)
-    y = positions(model, x)
-    density = Density(model, SoftLevels(jnp.float32(SOFTNESS)), jnp.float32(600.0))
-    kernel, scale = qp.HMC(trajectories=1, leapfrogs=LEAPFROGS), jax.lax.rsqrt(jnp.asarray(model.basis.precision))
+    problem = view(model)
+    y = positions(problem, x)
+    density = Density(problem, SoftLevels(jnp.float32(SOFTNESS)), jnp.float32(600.0))
+    kernel, scale = qp.HMC(trajectories=1, leapfrogs=LEAPFROGS), prior_scale(problem, y.shape[-1])
 
     def trajectory(point, key):
         return kernel.transition(Stream(key), fold(key, 1), point, density, jnp.float32(0.05), scale)[0]
 
     key = jax.random.key(1)
-    seconds = best(
+    seconds = seconds_of(
         {
             "one transform": repeated(lambda y: model.basis.to_modes(model.basis.from_modes(y)), y),
             "energy and its gradient on the sites": repeated(lambda x: model.energy_and_grad(x)[1], x),
             "random numbers of a trajectory": repeated(lambda z: normal(fold(key, 2), z.shape) + 0 * z, y),
-            "a whole trajectory": repeated(trajectory, evaluate(model, y), key),
+            "a whole trajectory": repeated(trajectory, evaluate(problem, y), key),
         }
     )
     per = {name: 1e9 * value / y.size for name, value in seconds.items()}
@@ -95,7 +81,7 @@ def level_parts(model: Any) -> tuple[float, float]:
     counts, spent = (1, 5), {}
 
     def ladder(trajectories: int, levels: int) -> float:
-        begin = time.process_time()
+        timer = harness.Timer()
         qp.quench(
             model,
             particles=PARTICLES,
@@ -105,7 +91,7 @@ def level_parts(model: Any) -> tuple[float, float]:
             stop=qp.LevelLimit(levels),
             progress=False,
         )
-        return time.process_time() - begin
+        return timer.processor
 
     for count in counts:
         ladder(count, 16)
@@ -117,11 +103,13 @@ def level_parts(model: Any) -> tuple[float, float]:
 def limits() -> tuple[float, float]:
     """Gflop/s of a matrix product, and GB/s of a long sum of two vectors."""
     a, v = jnp.ones((768, 768)) / 768, jnp.ones(1 << 25)
-    seconds = best({"product": repeated(lambda x: x @ a, a), "sum": repeated(lambda x: x + 1.0, v)})
+    seconds = seconds_of({"product": repeated(lambda x: x @ a, a), "sum": repeated(lambda x: x + 1.0, v)})
     return 2e-9 * 768**3 / seconds["product"], 2e-9 * v.nbytes / seconds["sum"]
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    harness.parser(__doc__).parse_args(arguments)
+    harness.use_one_core()
     model = lattices.phi6(L=L, mu2=2.2838)
     parts, tile = gradient_parts(model)
     print(f"one gradient, tile of {tile} particles of {L} x {L} sites, nanoseconds of one core per site")
@@ -135,8 +123,7 @@ def main() -> None:
     each, rest = level_parts(model)
     print(f"a level of 2 x {PARTICLES} particles: {each:.0f} ms for every trajectory, {rest:.0f} ms for all else")
     found = {"ns": parts, "gflops": [used, flops], "gbytes": bandwidth, "level_ms": [each, rest], "tile": tile}
-    Path("out").mkdir(exist_ok=True)
-    Path("out/level_profile.json").write_text(json.dumps(found, indent=1))
+    harness.save("level_profile", found)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""What is the mode basis worth: the cost of reaching it, and effective samples per second with it and without.
+"""Gain of the mode basis: the cost of the transforms, and effective samples per second with it and without.
 
-    python benchmarks/speed/mode_basis.py            both tables, about two minutes on two CPU cores
-    python benchmarks/speed/mode_basis.py transforms
-    python benchmarks/speed/mode_basis.py sampling
+    python -m benchmarks.speed.mode_basis            both tables, about two minutes on two CPU cores
+    python -m benchmarks.speed.mode_basis transforms
+    python -m benchmarks.speed.mode_basis sampling
 
 Table 1 decides between matrix products and FFT (`lattices.torus.LONGEST_MATRIX_AXIS`).  Table 2 runs the same HMC with
 the same tuning at a fixed level of phi^6, once in the modes and once on the sites, in one process; either basis has its own
@@ -11,8 +11,7 @@ best number of leapfrogs, so the best are compared.
 
 from __future__ import annotations
 
-import sys
-import time
+from collections.abc import Sequence
 from functools import partial
 from types import SimpleNamespace
 
@@ -22,8 +21,10 @@ import numpy as np
 
 import lattices
 import quenchphys as qp
+from benchmarks import harness
 from lattices.torus import Torus, periodic
 from quenchphys.parallel.random_numbers import Stream
+from quenchphys.problem import ProblemView, view
 from quenchphys.smc.density import Density, configurations, evaluate, positions, prior_scale
 from quenchphys.smc.levels import SoftLevels
 from quenchphys.tuning.scale import combine_scale, score_statistics, track
@@ -33,46 +34,40 @@ SITES_IN_BATCH = 500_000
 LEAPFROGS = (3, 6, 12)
 
 
-def best_time(function, *arguments, repeats: int = 5) -> float:
-    """Shortest of several runs, in seconds, compilation not counted."""
-    jax.block_until_ready(function(*arguments))
-    times = []
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        jax.block_until_ready(function(*arguments))
-        times.append(time.perf_counter() - begun)
-    return min(times)
+def waited_for(function, *arguments):
+    return jax.block_until_ready(function(*arguments))
 
 
 def transforms() -> None:
     print("nanoseconds a site for one round trip, field -> modes -> field")
-    print(f"{'shape':>14} {'matrix':>8} {'fft':>8} {'fft/matrix':>11}  chosen")
+    table = harness.Table({"shape": "12s", "matrix": "8.2f", "fft": "8.2f", "fft/matrix": ".2f", "chosen": "s"})
     for shape in SHAPES:
         batch = max(1, SITES_IN_BATCH // int(np.prod(shape)))
         x = jax.random.normal(jax.random.key(0), (batch, *shape))
-        cost = {}
+        runs = {}
         for transform in ("matrix", "fft"):
             lattice = Torus(shape, transform)
             # The factor keeps the compiler from merging the two halves.
             there_and_back = jax.jit(lambda x, lattice=lattice: lattice.from_modes(1.01 * lattice.to_modes(x)))
-            cost[transform] = 1e9 * best_time(there_and_back, x) / x.size
-        ratio = cost["fft"] / cost["matrix"]
-        chosen = periodic(shape).transform
-        print(f"{shape!s:>14} {cost['matrix']:8.2f} {cost['fft']:8.2f} {ratio:11.2f}  {chosen}")
+            runs[transform] = partial(waited_for, there_and_back, x)
+        matrix, fft = (1e9 * seconds / x.size for seconds in harness.fastest(runs, 5).values())
+        table.add(" x ".join(map(str, shape)), matrix, fft, fft / matrix, periodic(shape).transform)
 
 
-def without_basis(model):
-    """The same problem with the sites as coordinates: the engine falls back on `log_prior`."""
-    return SimpleNamespace(
-        sample_prior=model.sample_prior,
-        log_prior=model.log_prior,
-        energy_and_grad=model.energy_and_grad,
-        observe=model.observe,
+def without_basis(model: lattices.ScalarField) -> ProblemView:
+    """The same problem with the sites as coordinates: its prior is the gradient of `log_prior`, as JAX differentiates it."""
+    return view(
+        SimpleNamespace(
+            sample_prior=model.sample_prior,
+            log_prior=model.log_prior,
+            energy_and_grad=model.energy_and_grad,
+            observe=model.observe,
+        )
     )
 
 
 def autocorrelation_time(series: np.ndarray) -> float:
-    """Integrated, in transitions, of chains (time, chain): summed to five times itself."""
+    """Integrated autocorrelation time of chains (time, chain) in transitions; the window is five times itself."""
     centred = series - series.mean()
     spectrum = np.abs(np.fft.rfft(centred, 2 * len(series), axis=0)) ** 2
     correlation = np.fft.irfft(spectrum, axis=0)[: len(series)].mean(axis=1) / np.arange(len(series), 0, -1)
@@ -81,7 +76,9 @@ def autocorrelation_time(series: np.ndarray) -> float:
     return float(max(times[window], 1.0))
 
 
-def sample_level(problem, x, energy, softness, leapfrogs, burn_in=200, transitions=600, seed=0):
+def sample_level(
+    problem: ProblemView, x, energy: float, softness: float, leapfrogs: int, burn_in=200, transitions=600, seed=0
+) -> dict[str, float]:
     """Effective samples of q and U per second and per gradient at one level, tuned as a ladder tunes."""
     kernel = qp.HMC(leapfrogs=leapfrogs)
     density = Density(problem, SoftLevels(jnp.float32(softness)), jnp.float32(energy))
@@ -110,7 +107,7 @@ def sample_level(problem, x, energy, softness, leapfrogs, burn_in=200, transitio
     start = (point, jnp.float32(kernel.first_step_size(point.position.shape[-1])), scale_of(point))
     tuned, _ = run(start, jax.random.key(seed), burn_in, True)
     key = jax.random.key(seed + 1)
-    seconds = best_time(lambda: run(tuned, key, transitions, False), repeats=2)
+    seconds = harness.fastest({"level": partial(waited_for, run, tuned, key, transitions, False)}, 2)["level"]
     _, (q, u, acceptance) = jax.tree.map(np.asarray, run(tuned, key, transitions, False))
     samples = q.size
     length = float(tuned[1]) * leapfrogs  # of a trajectory, where a Gaussian in its own scale turns once in 2 pi
@@ -138,7 +135,7 @@ def sampling(L: int = 16, mu2: float = 2.2866, chains: int = 100) -> None:
     print(f"{'level':>12} {'basis':>6} {'leapfrogs':>9} {header} {'<q>':>8} {'<U>':>9}")
     for name, (x, energy) in levels.items():
         best = {}
-        for basis, problem in (("modes", model), ("sites", without_basis(model))):
+        for basis, problem in (("modes", view(model)), ("sites", without_basis(model))):
             runs = []
             for leapfrogs in LEAPFROGS:
                 runs.append(sample_level(problem, x, energy, nu, leapfrogs))
@@ -151,7 +148,15 @@ def sampling(L: int = 16, mu2: float = 2.2866, chains: int = 100) -> None:
             print(f"{name:>12} modes/sites, best of each, {what}: {by_time:.2f} per second, {by_work:.2f} per gradient")
 
 
+TABLES = {"transforms": transforms, "sampling": sampling}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
+    parser.add_argument("tables", nargs="*", help=f"any of {', '.join(TABLES)}; default: both")
+    for table in parser.parse_args(arguments).tables or TABLES:
+        TABLES[table]()
+
+
 if __name__ == "__main__":
-    asked = sys.argv[1:] or ["transforms", "sampling"]
-    for table in asked:
-        {"transforms": transforms, "sampling": sampling}[table]()
+    main()

@@ -1,6 +1,6 @@
-"""How much memory does a very long ladder take?  20,000 levels of 8000 particles, recorded, assembled and saved.
+"""Memory of a very long ladder: 20,000 levels of 8000 particles, recorded, assembled and saved.
 
-    python benchmarks/speed/record_memory.py [levels] [particles] [replicas]
+    python -m benchmarks.speed.record_memory [levels] [particles] [replicas]            minutes, and 20 GB of disk
 
 Nothing is sampled: rows as a phi^6 run makes them (ten observables) are fed to the record of a checkpoint folder in
 blocks of 16 levels, with a flush every 160; then the ladder is assembled and written to a file.  The peak is that of a fresh
@@ -10,19 +10,21 @@ is then compared, block by block, with what was fed.
 
 from __future__ import annotations
 
+import argparse
 import json
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import h5py
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+from benchmarks import harness
+
 LIMIT = 2.0  # GB
 BLOCK = 16
 OBSERVABLES = ("q", "m", "abs_m", "m2", "m4", "phi2", "phi4", "phi6", "link", "s_min")
@@ -30,7 +32,7 @@ SMALL = ("parameter", "log_volume", "acceptance", "step_size", "displacement", "
 
 
 def rows(begin: int, count: int, replicas: int, particles: int) -> dict[str, np.ndarray]:
-    """A block of levels, the same whenever it is asked for."""
+    """A block of levels, the same in every call."""
     rng = np.random.default_rng(begin)
     size = (count, replicas, particles)
     large = {name: rng.random(size, np.float32) for name in ("energy", *(f"observable {name}" for name in OBSERVABLES))}
@@ -44,6 +46,7 @@ def rows(begin: int, count: int, replicas: int, particles: int) -> dict[str, np.
 
 
 def ends(levels: int, replicas: int) -> np.ndarray:
+    """Number of levels of each replica."""
     return np.array([levels - r * levels // (4 * replicas) for r in range(replicas)])
 
 
@@ -61,15 +64,15 @@ def make(place: Path, levels: int, particles: int, replicas: int) -> None:
     from quenchphys.storage.album import Album
     from quenchphys.storage.build_ladder import assemble
     from quenchphys.storage.record import Record, blanked
-    from quenchphys.tuning.mutation_count import Pace
+    from quenchphys.tuning.mutation_count import MutationCount
 
     begun = time.monotonic()
 
-    def say(what: str) -> None:
+    def report(what: str) -> None:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         print(json.dumps([what, round(peak, 3), round(time.monotonic() - begun, 1)]), flush=True)
 
-    say("imports")
+    report("imports")
     settings, family = Settings(particles=particles, replicas=replicas), SoftLevels(np.float32(64))
     work = Assignment(view(phi6(L=40, mu2=2.2834)), "quench", family, settings, LevelLimit(levels))
     prior = {name: np.zeros((replicas, 10 * particles), np.float32) for name in ("energy", *OBSERVABLES)}
@@ -87,11 +90,11 @@ def make(place: Path, levels: int, particles: int, replicas: int) -> None:
             record.flush()
     evidence.levels, evidence.level_count = levels, count
     evidence.outcomes = [Outcome.REACHED_ENERGY] * replicas
-    say("recorded")
+    report("recorded")
     course = RunState(
         state=None,
         evidence=evidence,
-        pace=Pace(settings.kernel, work.dimension),
+        pace=MutationCount(settings.kernel, work.dimension),
         record=record,
         album=album,
         prior=prior,
@@ -100,13 +103,13 @@ def make(place: Path, levels: int, particles: int, replicas: int) -> None:
     )
     machine = Machine.of(work, *plan_for(settings, work.dimension))
     ladder = assemble(work, machine, course, time.monotonic() - begun)
-    say("assembled")
+    report("assembled")
     ladder.save(place / "ladder.nc")
-    say("saved")
+    report("saved")
 
 
 def unlike(path: Path, levels: int, particles: int, replicas: int) -> list[str]:
-    """Variables of the file that are not what was fed, in every twentieth block."""
+    """Variables of the file that differ from what was recorded, in every twentieth block."""
     from quenchphys.storage.record import blanked
 
     bad = set()
@@ -121,30 +124,42 @@ def unlike(path: Path, levels: int, particles: int, replicas: int) -> list[str]:
     return sorted(bad)
 
 
-def main(levels: int, particles: int, replicas: int) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = harness.parser(__doc__)
+    parser.add_argument("levels", type=int, nargs="?", default=20_000)
+    parser.add_argument("particles", type=int, nargs="?", default=8000)
+    parser.add_argument("replicas", type=int, nargs="?", default=1)
+    parser.add_argument("--make", type=Path, help=argparse.SUPPRESS)
+    chosen = parser.parse_args(arguments)
+    size = chosen.levels, chosen.particles, chosen.replicas
+    if chosen.make is None:
+        return measure(*size)
+    make(chosen.make, *size)
+    return 0
+
+
+def measure(levels: int, particles: int, replicas: int) -> int:
+    """Make the file in a fresh process and compare it; 1 if it is wrong or took too much memory."""
     with tempfile.TemporaryDirectory() as place:
-        command = [sys.executable, __file__, "--make", place, str(levels), str(particles), str(replicas)]
-        made = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        size = map(str, (levels, particles, replicas))
+        command = [sys.executable, "-m", "benchmarks.speed.record_memory", *size, "--make", place]
+        made = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=harness.environment())
         print(
             f"{levels} levels of {particles} particles, {replicas} replica(s), {3 + len(OBSERVABLES)} variables a particle"
         )
-        print("after          peak memory (GB)   seconds")
-        told = [json.loads(line) for line in made.stdout.splitlines() if line.startswith("[")]
-        for what, peak, seconds in told:
-            print(f"{what:14s} {peak:16.2f} {seconds:9.1f}")
+        table = harness.Table({"after": "12s", "peak memory (GB)": ".2f", "seconds": ".1f"})
+        for line in made.stdout.splitlines():
+            if line.startswith("["):
+                table.add(*json.loads(line))
         file = Path(place) / "ladder.nc"
         kept = sum(part.stat().st_size for part in (Path(place) / "record").iterdir())
         print(f"record {kept / 2**30:.2f} GB, file {file.stat().st_size / 2**30:.2f} GB")
         bad = unlike(file, levels, particles, replicas)
         print("file and record agree" if not bad else f"DIFFERENT in the file: {', '.join(bad)}")
-        peak = told[-1][1]
+        peak = table.rows[-1]["peak memory (GB)"]
         print(f"peak {peak:.2f} GB, {'below' if peak < LIMIT else 'NOT below'} {LIMIT:g} GB")
         return int(bool(bad) or peak >= LIMIT)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--make"]:
-        make(Path(sys.argv[2]), *map(int, sys.argv[3:]))
-        raise SystemExit(0)
-    asked = [int(word) for word in sys.argv[1:]]
-    raise SystemExit(main(*(asked + [20_000, 8000, 1][len(asked) :])))
+    raise SystemExit(main())

@@ -1,27 +1,27 @@
 """Site-gradients per second at L = 40, everything between levels included: the engine against a plain implementation.
 
-    python benchmarks/speed/throughput.py [--rounds 2]
+    python -m benchmarks.speed.throughput [--rounds 2]
 
-Engine and plain implementation (`plain.py`, the paper's settings, 8000 particles) take turns in one process.  The last line
+Engine and plain implementation (`benchmarks/rivals/plain.py`, the paper's settings, 8000
+particles) take turns in one process.  The last line
 has the engine on one device, with all threads in every operation, in a process of its own, because JAX fixes its devices
 when it starts.  Compilation is not counted.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Sequence
 
 import jax
 import numpy as np
-from plain import site_gradients_per_second
 
 import lattices
 import quenchphys as qp
+from benchmarks import harness
+from benchmarks.rivals.plain import site_gradients_per_second
 
 L, PARTICLES, REPLICAS = 40, 400, 8
 SHORT, LONG = 16, 48
@@ -47,37 +47,33 @@ def engine(seed: int) -> float:
 
 
 def one_device() -> float:
+    """Rate of the engine on one device, in a new process."""
     code = (
         "import jax; jax.config.update('jax_num_cpu_devices', 1)\n"
-        "import throughput; throughput.ladder(16, 0); print(throughput.engine(1))"
+        "from benchmarks.speed import throughput; throughput.ladder(16, 0); print(throughput.engine(1))"
     )
-    here = str(Path(__file__).parent)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=here)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=harness.environment())
     return float(done.stdout.split()[-1])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=2)
-    rounds = parser.parse_args().rounds
+    rounds = parser.parse_args(arguments).rounds
     model = lattices.phi6(L=L, mu2=2.2838)
     ladder(16, 0)
-    rates: dict[str, list[float]] = {"engine": [], "plain": []}
-    print(
-        f"million site-gradients per second, phi^6 L = {L}, {REPLICAS} x {PARTICLES} particles, {jax.device_count()} devices"
-    )
-    print("round   engine    plain   ratio")
+    particles, devices = f"{REPLICAS} x {PARTICLES} particles", f"{jax.device_count()} devices"
+    print(f"million site-gradients per second, phi^6 L = {L}, {particles}, {devices}")
+    table = harness.Table({"round": "d", "engine": "8.1f", "plain": "8.1f", "ratio": "6.2f"})
     for seed in range(1, rounds + 1):
-        rates["engine"].append(engine(seed))
-        rates["plain"].append(site_gradients_per_second(model, 1, seed))
-        a, b = rates["engine"][-1], rates["plain"][-1]
-        print(f"{seed:5d} {a / 1e6:8.1f} {b / 1e6:8.1f} {a / b:7.2f}", flush=True)
-    rates["engine, one device"] = [one_device()]
-    print(f"\nengine on one device: {rates['engine, one device'][0] / 1e6:.1f}")
-    found = {"cores": len(os.sched_getaffinity(0)), "rates": rates}
-    found["ratio"] = float(np.median(np.divide(rates["engine"], rates["plain"])))
-    Path("out").mkdir(exist_ok=True)
-    Path("out/throughput.json").write_text(json.dumps(found, indent=2))
+        ours, plain = engine(seed) / 1e6, site_gradients_per_second(model, 1, seed) / 1e6
+        table.add(seed, ours, plain, ours / plain)
+    alone = one_device() / 1e6
+    print(f"\nengine on one device: {alone:.1f}")
+    ratio = float(np.median([row["ratio"] for row in table.rows]))
+    cores = len(os.sched_getaffinity(0))
+    harness.save("throughput", {"cores": cores, "rounds": table.rows, "engine on one device": alone, "ratio": ratio})
 
 
 if __name__ == "__main__":

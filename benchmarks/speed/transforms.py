@@ -1,24 +1,19 @@
-"""What does it cost to reach the modes of a field and come back?  By matrix products, with axes moved or left to turn round.
+"""Cost of the transform to the modes of a field and back, by matrix products with two treatments of the axes.
 
-    python benchmarks/speed/transforms.py
+    python -m benchmarks.speed.transforms
 
-Nanoseconds per site of `from_modes` and `to_modes` together, on one core: as `lattices.torus` does it, each product giving
-its new axis last so that after all of them the axes are in order again, and with every axis put back in its place at once.
+Nanoseconds per site of `from_modes` and `to_modes` together, on one core: as `lattices.torus` does it, where each product
+gives its new axis last and after all of them the axes are in order again, and with every axis moved back after its product.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import time
-from pathlib import Path
-
-os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
+from benchmarks import harness
 from lattices.torus import Torus, _cas_matrix
 
 SHAPES = {(8, 8): 128, (16, 16): 128, (24, 24): 100, (40, 40): 50, (8, 8, 8): 64}  # and configurations in a tile
@@ -26,6 +21,7 @@ REPEAT, ROUNDS = 40, 10
 
 
 def put_back(x: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """The transform with every axis moved back to its place at once."""
     letters = "abcd"[: x.ndim]
     for axis, length in enumerate(shape, start=1):
         here = letters[axis]
@@ -34,20 +30,16 @@ def put_back(x: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     return x
 
 
-def nanoseconds(function, y: jax.Array) -> float:
+def repeated(function: Callable[[jax.Array], jax.Array], y: jax.Array) -> Callable[[], jax.Array]:
+    """Many calls in one compiled loop that the compiler cannot shorten."""
     many = jax.jit(lambda y: jax.lax.fori_loop(0, REPEAT, lambda _, y: jax.lax.optimization_barrier(function(y)), y))
-    many(y).block_until_ready()
-    best = np.inf
-    for _ in range(ROUNDS):
-        begin = time.perf_counter()
-        many(y).block_until_ready()
-        best = min(best, time.perf_counter() - begin)
-    return 1e9 * best / (REPEAT * y.size)
+    return lambda: many(y).block_until_ready()
 
 
-def main() -> None:
-    rows = []
-    print("lattice         in use   axes put back")
+def main(arguments: Sequence[str] | None = None) -> None:
+    harness.parser(__doc__).parse_args(arguments)
+    harness.use_one_core()
+    table = harness.Table({"lattice": "12s", "in use": "8.2f", "axes put back": ".2f"})
     for shape, tile in SHAPES.items():
         lattice = Torus(shape, "matrix")
         y = jax.random.normal(jax.random.key(0), (tile, lattice.sites))
@@ -58,10 +50,9 @@ def main() -> None:
         def moving(y, shape=shape):
             return put_back(0.999 * put_back(y.reshape(-1, *shape), shape), shape).reshape(y.shape)
 
-        rows.append({"shape": shape, "in use": nanoseconds(turning, y), "axes put back": nanoseconds(moving, y)})
-        print(f"{' x '.join(map(str, shape)):12s} {rows[-1]['in use']:8.2f} {rows[-1]['axes put back']:15.2f}", flush=True)
-    Path("out").mkdir(exist_ok=True)
-    Path("out/transforms.json").write_text(json.dumps(rows, indent=1))
+        best = harness.fastest({"in use": repeated(turning, y), "axes put back": repeated(moving, y)}, ROUNDS)
+        table.add(" x ".join(map(str, shape)), *(1e9 * seconds / (REPEAT * y.size) for seconds in best.values()))
+    harness.save("transforms", table.rows)
 
 
 if __name__ == "__main__":

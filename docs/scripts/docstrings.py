@@ -1,7 +1,7 @@
-"""How do docstrings written to be read in a terminal become Markdown?  An extension of griffe, used by `mkdocs.yml`.
+"""An extension of griffe, used by `mkdocs.yml`, that turns docstrings written for a terminal into Markdown.
 
-Three things would be lost otherwise: `<U>` is an average and not an HTML tag, a list of names with their meanings set in
-columns is a table and not a paragraph, and a sentence after a list of parameters is not a parameter.
+Without it `<U>`, an average, would be an HTML tag; names with their meanings, set in columns, would be a paragraph and not a
+table; and a sentence after a list of parameters would be a parameter.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any
 
 import griffe
 
-SECTION = re.compile(r"^\S.*\n-{3,}\n")
+SECTION = re.compile(r"^(?P<title>\S.*)\n-{3,}\n")
+TEXT_SECTIONS = ("Examples", "Notes", "References", "See Also")  # sections that consist of paragraphs
 COLUMNS = re.compile(r"^(?P<name>\S.*?) {3,}(?P<meaning>\S.*)$")  # two spaces only end a sentence
 
 
@@ -24,25 +25,31 @@ class TerminalDocstrings(griffe.Extension):
 
 
 def sentences_first(text: str) -> str:
-    """Paragraphs that follow a section of numpydoc, moved before the first section: numpydoc has no place for them."""
+    """Move paragraphs that follow a list of parameters before the first section, because numpydoc has no place for them."""
     paragraphs = text.split("\n\n")
-    sections = [i for i, p in enumerate(paragraphs) if SECTION.match(p)]
-    if not sections:
-        return text
-    first = sections[0]
-    later = [i for i, p in enumerate(paragraphs) if i > first and not p.startswith(" ") and not SECTION.match(p)]
-    order = [*range(first), *later, *(i for i in range(first, len(paragraphs)) if i not in later)]
-    return "\n\n".join(paragraphs[i] for i in order)
+    before: list[str] = []
+    sections: list[str] = []
+    title = ""
+    for paragraph in paragraphs:
+        if section := SECTION.match(paragraph):
+            title = section["title"]
+        belongs = title and (section or title in TEXT_SECTIONS or paragraph.startswith(" "))
+        (sections if belongs else before).append(paragraph)
+    return "\n\n".join(before + sections)
 
 
 def to_markdown(text: str) -> str:
-    """Columns as tables, `<` and `*` as characters; indented formulas stay, Markdown shows them as they stand."""
+    """Columns as tables, `<` and `*` as characters; indented formulas and examples stay as they are."""
     out: list[str] = []
     rows: list[tuple[str, str]] = []
     in_section = False  # of numpydoc, whose indented lines are text
+    in_example = False  # from `>>>` to the next blank line, output included
     for line in [*text.splitlines(), ""]:
+        in_example = bool(line.strip()) and (in_example or line.startswith(">>>"))
         in_section |= bool(line.strip()) and set(line.strip()) == {"-"}
-        if columns := COLUMNS.match(line):
+        if in_example:
+            out.append(line)
+        elif columns := COLUMNS.match(line):
             rows.append((columns["name"], columns["meaning"]))
         elif rows and line.startswith(" ") and line.strip():
             name, meaning = rows[-1]

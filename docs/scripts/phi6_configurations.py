@@ -1,9 +1,9 @@
-"""What do the phases of phi^6 look like: disordered, barrier and ordered configurations at coexistence, as pictures.
+"""Pictures of the phases of phi^6: disordered, barrier and ordered configurations at coexistence.
 
     python docs/scripts/phi6_configurations.py [--L 40] [--out docs/figures/phi6_configurations.png]
 
-One quenched ladder passes through both phases and through what lies between; of the configurations it kept, one is
-shown that is typical of each phase at beta = 1 and one at the cut q = 1.25, all on the same scale.
+One quenched ladder passes through both phases and the barrier between them.  Of the configurations it kept, the figure shows
+one that is typical of each phase at beta = 1 and one at the cut q = 1.25, all on the same scale.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import quenchphys as qp
 MU2 = 2.2838  # coexistence at L = 40
 
 
-def kept(ladder: qp.Ladder):
+def kept(ladder: qp.Ladder) -> tuple[np.ndarray, np.ndarray]:
     """Fields (n, L, L) that were kept, with the q of each."""
     fields = ladder.configurations["field"].values
     fields = fields.reshape(-1, *fields.shape[2:])
@@ -37,11 +37,11 @@ def main() -> None:
     options.add_argument("--particles", type=int, default=200)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--out", type=Path, default=Path("docs/figures/phi6_configurations.png"))
-    asked = options.parse_args()
+    given = options.parse_args()
 
-    model = lattices.phi6(L=asked.L, mu2=MU2)
+    model = lattices.phi6(L=given.L, mu2=MU2)
     kernel = qp.HMC(trajectories=3, leapfrogs=6)
-    ladder = qp.quench(model, particles=asked.particles, replicas=1, seed=asked.seed, kernel=kernel)
+    ladder = qp.quench(model, particles=given.particles, replicas=1, seed=given.seed, kernel=kernel)
     print(f"{ladder.levels.sizes['level']} levels, {ladder.outcome.value}")
     fields, q = kept(ladder)
 
@@ -58,9 +58,9 @@ def main() -> None:
         axis.set_yticks([])
         print(f"{name}: q {q[chosen]:.3f}, |m| {abs(field.mean()):.3f}, field {field.min():.2f} to {field.max():.2f}")
     figure.colorbar(image, ax=axes, label=r"$\phi_x$", shrink=0.85)
-    figure.suptitle(rf"$\phi^6$ at coexistence, $L={asked.L}$, $\mu^2={MU2}$, $\lambda=-1$, $\eta=0.2$", fontsize=11)
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(asked.out, dpi=150)
+    figure.suptitle(rf"$\phi^6$ at coexistence, $L={given.L}$, $\mu^2={MU2}$, $\lambda=-1$, $\eta=0.2$", fontsize=11)
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(given.out, dpi=150)
 
 
 if __name__ == "__main__":

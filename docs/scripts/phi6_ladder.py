@@ -1,9 +1,9 @@
-"""What does a ladder look like from above: phi^6 at L = 8 through its transition, and what it says of other mu2.
+"""Figures of one ladder: phi^6 at L = 8 through its transition, and its reweighting to other mu2.
 
     python docs/scripts/phi6_ladder.py [--out docs/figures]
 
 One run draws two figures: `phi6_ladder.png`, the populations level by level, and `phi6_reweighted.png`, P(q) and the
-ordered share at couplings at which nothing was run.  Prints the ordered share and where it is one half.
+ordered share at couplings at which nothing was run.  Prints the ordered share, and the mu2 at which it is one half.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ def populations(ladder: qp.Ladder, out: Path) -> None:
 
 
 def reweighted(ladder: qp.Ladder, out: Path) -> None:
+    """P(q) at three couplings, and the ordered share against mu2."""
     pool = observables.Pool(ladder)
     grid = np.linspace(2.25, 2.34, 37)
     share = observables.phase_weights(pool, mu2=grid)
@@ -85,12 +86,12 @@ def main() -> None:
     options.add_argument("--particles", type=int, default=400)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--out", type=Path, default=Path("docs/figures"))
-    asked = options.parse_args()
-    asked.out.mkdir(parents=True, exist_ok=True)
-    ladder = qp.quench(lattices.phi6(L=L, mu2=MU2), particles=asked.particles, replicas=4, seed=asked.seed)
+    chosen = options.parse_args()
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    ladder = qp.quench(lattices.phi6(L=L, mu2=MU2), particles=chosen.particles, replicas=4, seed=chosen.seed)
     print(ladder.report())
-    populations(ladder, asked.out)
-    reweighted(ladder, asked.out)
+    populations(ladder, chosen.out)
+    reweighted(ladder, chosen.out)
 
 
 if __name__ == "__main__":

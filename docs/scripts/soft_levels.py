@@ -1,4 +1,4 @@
-"""What is a soft level: one-dimensional densities pi(x) (E - U(x))_+^nu, their volumes, and the weight of a level.
+"""Figure of soft levels: one-dimensional densities pi(x) (E - U(x))_+^nu, their volumes, and the weight of a level.
 
     python docs/scripts/soft_levels.py [--out docs/figures/soft_levels.png]
 
@@ -40,7 +40,7 @@ def volume(level: float, softness: float) -> float:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--out", type=Path, default=Path("docs/figures/soft_levels.png"))
-    asked = options.parse_args()
+    chosen = options.parse_args()
     with observables.plot.style():
         figure, (wells, density, weight) = plt.subplots(1, 3, figsize=(9.6, 2.9))
         wells.plot(X, ENERGY, color="0.2")
@@ -65,8 +65,8 @@ def main() -> None:
         density.legend()
         weight.set(xlabel="level $E$", ylabel=r"weight of a level at $\beta=1$", xlim=(-4, 25), ylim=(0, None))
         weight.legend()
-        asked.out.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(asked.out, dpi=160)
+        chosen.out.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(chosen.out, dpi=160)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How soft may a level be: the entropy of a kink and of a smooth transition, and the levels that cross them.
+"""Figure of the largest softness allowed: entropy with a kink and of a smooth transition, and levels that cross them.
 
     python docs/scripts/softness.py [--out docs/figures/softness.png]
 
@@ -74,10 +74,10 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--particles", type=int, default=1000)
     options.add_argument("--out", type=Path, default=Path("docs/figures/softness.png"))
-    asked = options.parse_args()
+    chosen = options.parse_args()
     cases = {
         f"spike and slab, D = {DIM} (exact)": (spike_slab_entropy(), (2.0, 8.0, 32.0)),
-        rf"$\phi^6$, L = {L}, $\mu^2$ = {MU2} (measured)": (phi6_entropy(asked.particles), (2.0, 8.0, 32.0, 300.0)),
+        rf"$\phi^6$, L = {L}, $\mu^2$ = {MU2} (measured)": (phi6_entropy(chosen.particles), (2.0, 8.0, 32.0, 300.0)),
     }
     with observables.plot.style():
         figure, axes = plt.subplots(2, 2, figsize=(8.6, 5.8))
@@ -94,7 +94,7 @@ def main() -> None:
             below.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2)
             for ax in (above, below):
                 ax.set_xlim(u[0] - 3, min(u[-1], 14.0) + 3)
-        figure.savefig(asked.out, dpi=160)
+        figure.savefig(chosen.out, dpi=160)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Does one ladder measure a barrier that grows with the system?  P(E) of spike_slab(D) against its exact curve.
+"""Figure of a barrier that grows with the system: P(E) of spike_slab(D) from one ladder, against its exact curve.
 
     python docs/scripts/spike_slab_barrier.py [folder]
 
@@ -8,7 +8,7 @@ given) and used again if they are there.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 import matplotlib
@@ -18,13 +18,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy import stats
 
+import observables
+import quenchphys as qp
+from observables.peaks import deepest_valley
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-import observables  # noqa: E402
-import quenchphys as qp  # noqa: E402
-from observables.peaks import deepest_valley  # noqa: E402
-
 DIMENSIONS = (50, 100, 200)
 
 
@@ -36,7 +34,8 @@ def exact_log_p(problem, energy: np.ndarray) -> np.ndarray:
     return np.interp(energy, u, log_p, left=-np.inf, right=-np.inf)
 
 
-def ladder(dim: int, folder: Path):
+def ladder(dim: int, folder: Path) -> qp.Ladder:
+    """The ladder kept in the folder, or a new one."""
     path = folder / f"spike_slab_{dim}.nc"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -44,7 +43,10 @@ def ladder(dim: int, folder: Path):
     return qp.load(path)
 
 
-def main(folder: Path) -> None:
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("folder", type=Path, nargs="?", default=ROOT / "out")
+    folder = options.parse_args().folder
     plot = observables.plot
     with plot.style():
         _, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3.2), width_ratios=(1.5, 1))
@@ -75,4 +77,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "out")
+    main()

@@ -1,9 +1,9 @@
-"""The commands of the tutorials, run as they stand there: each prints its table and draws docs/figures/<name>.png.
+"""Figures of the tutorials, by the commands shown there: each prints its table and draws docs/figures/<name>.png.
 
     python docs/scripts/workflow_figures.py coexistence_L8 coexistence_L16 scaling_phi6 scaling_phi4 partition_function
     python docs/scripts/workflow_figures.py coexistence_L64         a quarter of an hour on two cores
 
-Results and ladders go to out/; what is there already is analysed again without sampling.
+Results and ladders go to out/; ladders that are there already are analysed again without sampling.
 """
 
 from __future__ import annotations

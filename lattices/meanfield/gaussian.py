@@ -1,4 +1,4 @@
-"""What a self-consistent Gaussian says of the phases: fields m + fluctuations of mass M^2, chosen to fit best.
+"""Self-consistent Gaussian phases: a uniform mean m and fluctuations of mass M^2, by the variational bound on log Z.
 
 Among all Gaussians of uniform mean m and precision stiffness * khat^2 + M^2 the best bound on log Z(beta),
 
@@ -11,19 +11,19 @@ For phi^6 at its defaults, L = 40: q = 0.170 and 1.98 where simulations give 0.1
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import comb, prod
 
 import numpy as np
 from scipy.optimize import brentq
 
-MASSES = np.geomspace(1e5, 1e-6, 160)  # M^2 searched from above: the stiffest solution is the stable one
+MASSES = np.geomspace(1e5, 1e-6, 160)  # M^2 is searched from above, because the stiffest solution is the stable one
 
 
 @dataclass(frozen=True)
 class GaussianPhase:
-    """One solution, at one beta."""
+    """One self-consistent solution at one beta."""
 
     mass_sq: float
     variance: float
@@ -31,16 +31,17 @@ class GaussianPhase:
     energy: float
     """<U>"""
     log_z: float
-    """the bound on log Z, of one sign of m"""
+    """the bound on log Z, for one sign of m"""
 
     @property
     def q(self) -> float:
+        """<phi^2> = m^2 + variance"""
         return self.abs_m**2 + self.variance
 
 
 @dataclass(frozen=True)
 class GaussianField:
-    """The field whose phases are asked for: U = sum_x u(phi_x) over a prior of mass m0_sq."""
+    """A field with the energy U = sum_x u(phi_x) over a free-field prior of mass m0_sq."""
 
     eigenvalues: np.ndarray
     """of minus the Laplacian, (sites,)"""
@@ -57,12 +58,13 @@ class GaussianField:
         """The solution with the largest |m| > 0, None where there is none."""
         return self._solve(beta, lambda variance: self._ordered_mean_sq(beta, variance))
 
-    def energy_std(self, phase, beta: float = 1.0) -> float:
+    def energy_std(self, phase: Callable[[float], GaussianPhase | None], beta: float = 1.0) -> float:
         """Standard deviation of U in a phase (`ordered` or `disordered`): Var U = -d<U>/dbeta."""
         step = 1e-3 * beta
         low, high = phase(beta - step), phase(beta + step)
         if low is None:
             low, step = phase(beta), step / 2
+        assert low is not None and high is not None, "a phase that is stable at beta is stable at larger beta"
         return float(np.sqrt(max((low.energy - high.energy) / (2 * step), 0.0)))
 
     def _whole_potential(self, beta: float) -> dict[int, float]:

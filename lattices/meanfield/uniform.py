@@ -1,4 +1,4 @@
-"""What mean field says of a potential: its minima, and the first-order transition of a uniform field.
+"""Mean field of a uniform configuration: the minima of a potential, and its first-order transition.
 
 A potential here is {power: coefficient} with even powers, V(phi) = sum_n c_n phi^n.  In p = phi^2, with the quadratic
 term apart, V = p (mu2/2 + W(p)), W(p) = sum_{n>=4} c_n p^{n/2-1}.  A uniform field therefore has two minima of equal
@@ -33,6 +33,7 @@ class UniformCoexistence:
 
 
 def value(potential: Potential, phi: float) -> float:
+    """V(phi)"""
     return float(sum(c * phi**n for n, c in potential.items()))
 
 
@@ -52,7 +53,7 @@ def lowest(potential: Potential) -> float:
 
 
 def coexistence(couplings: Potential) -> UniformCoexistence | None:
-    """The first-order transition of the powers n >= 4 as mu2 is varied; None if theirs is continuous."""
+    """The first-order transition of the powers n >= 4 as mu2 is varied; None if the transition is continuous."""
     per_p = np.zeros(max(couplings, default=2) // 2)  # W(p), ascending powers of p
     for n, c in couplings.items():
         per_p[n // 2 - 1] += c

@@ -1,5 +1,8 @@
-"""NetKet, when imported, switches JAX to double precision and sets a device mesh for the whole process; tests that share a
-process with one that uses it must not see that."""
+"""Environment of the lattice tests.
+
+When NetKet is imported it switches JAX to double precision and sets a device mesh for the whole process; other tests in the
+same process must not see that.
+"""
 
 import os
 

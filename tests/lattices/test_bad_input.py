@@ -1,4 +1,4 @@
-"""Does wrong input end at once, with one sentence that names it?"""
+"""Wrong input is refused at once, with one sentence that names it."""
 
 import pytest
 

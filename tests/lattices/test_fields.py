@@ -1,4 +1,4 @@
-"""Is the field what its action says: energies, gradients, the prior's norm, what is recorded?"""
+"""Energies, gradients, the norm of the prior and recorded observables agree with the action."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Are prior draws exact: two-point function and spectrum against the free field's, by chi-square?"""
+"""Prior draws are exact: two-point function and spectrum against those of the free field, by chi-square."""
 
 import jax
 import numpy as np

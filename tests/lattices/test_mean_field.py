@@ -1,4 +1,4 @@
-"""Does mean field give the known numbers, and a stopping energy below the ordered phase and above the ground state?"""
+"""Mean field gives the known numbers, and a stopping energy below the ordered phase and above the ground state."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Are the modes orthonormal, do they diagonalise the free field, and do all roads to them agree?"""
+"""The modes are orthonormal and diagonalise the free field, and all ways to compute them agree."""
 
 import jax
 import numpy as np
@@ -56,6 +56,13 @@ def test_from_modes_is_transpose_and_inverse(lattice):
     np.testing.assert_allclose(lattice.from_modes(y), x, atol=3e-6)
     z = np.random.default_rng(1).normal(size=y.shape).astype(np.float32)
     np.testing.assert_allclose((z * y).sum(), (lattice.from_modes(z) * x).sum(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("lattice", [Torus((4, 3), "matrix"), from_links(links_of((4, 3)))], ids=["torus", "graph"])
+def test_laplacian_is_half_the_gradient_of_the_link_energy(lattice):
+    x = np.random.default_rng(3).normal(size=(2, *lattice.shape)).astype(np.float32)
+    expected = x.reshape(2, -1) @ stencil((4, 3))
+    np.testing.assert_allclose(np.asarray(lattice.laplacian(x)).reshape(2, -1), expected, atol=1e-5)
 
 
 def test_the_transform_follows_the_longest_axis():

@@ -1,4 +1,4 @@
-"""Does a quench with the model's own settings give the exact answers: free fields, rings, a narrow torus?"""
+"""A quench with the model's own settings gives the exact answers: free fields, rings, a narrow torus."""
 
 import numpy as np
 import pytest

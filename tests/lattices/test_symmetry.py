@@ -1,4 +1,4 @@
-"""Are the listed permutations symmetries of the lattice, and is none missing?"""
+"""The listed permutations are symmetries of the lattice, and none is missing."""
 
 import jax
 import numpy as np

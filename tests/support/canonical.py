@@ -1,4 +1,4 @@
-"""What does plain HMC at beta = 1 say: a small, separate sampler to compare with."""
+"""Plain HMC at beta = 1: a small, separate sampler to compare with."""
 
 from __future__ import annotations
 

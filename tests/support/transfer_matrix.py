@@ -1,4 +1,4 @@
-"""What are log Z and the moments of a field on a ring, exactly: the transfer matrix by quadrature, in float64.
+"""Exact log Z and moments of a field on a ring: the transfer matrix by quadrature, in float64.
 
 Independent of the package: nothing of it is imported.  A ring of `length` columns of `width` sites (1 or 2) has
 
