@@ -1,4 +1,4 @@
-"""Is the documentation true?  Its code runs, its pictures exist and have a script, and the site builds without a warning."""
+"""Tests of the documentation: its code runs, files and names it mentions exist, and the site builds without a warning."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ import matplotlib
 import pytest
 
 import quenchphys as qp
+from quenchphys.problem import view
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<code>.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 IMAGE = re.compile(r"!\[[^\]]*\]\((?P<path>[^)\s]+)")
-EXCERPT = 'title="excerpt"'  # a block marked so, for the reader too, is no program by itself
-PARTICLES = 64  # enough for every answer the pages ask for; the pages themselves show what a user would choose
-LADDERS: dict[tuple[str, ...], qp.Ladder] = {}  # many pages begin with the same run
+EXCERPT = 'title="excerpt"'  # marks a block, for the reader too, that is not a complete program
+PARTICLES = 64  # at most, to save time; the pages show what a user would choose
+LADDERS: dict[tuple[str, ...], qp.Ladder] = {}  # many pages start with the same run
+PACKAGES = ("lattices", "quenchphys", "observables", "workflows")
+MAP = ROOT / "CONTRIBUTING.md"
 
 
 def blocks(page: Path) -> list[tuple[int, str]]:
-    """(line, code) of the Python blocks of a page that are programs."""
+    """(line, code) of the Python blocks of a page that are complete programs."""
     text = page.read_text()
     found = []
     for fence in FENCE.finditer(text):
@@ -42,17 +45,18 @@ def name(page: Path) -> str:
 
 @pytest.fixture
 def small(monkeypatch, tmp_path):
-    """Populations of limited size, pictures without a screen, and files in a directory of their own."""
+    """Small populations, figures without a screen, and files in a temporary directory."""
 
     def limited(run):
         def limited_run(problem, *, particles=1000, replicas=4, seed=0, **settings):
             settings |= {"particles": min(particles, PARTICLES), "replicas": replicas, "seed": seed}
-            if not hasattr(problem, "parameters") or "checkpoint" in settings:  # whose point is to be called twice
+            parameters = view(problem).parameters
+            if not parameters or "checkpoint" in settings:  # a resumed run has to be run
                 return run(problem, **settings)
-            asked = run.__name__, repr(problem.parameters), repr(sorted(settings.items()))
-            if asked not in LADDERS:
-                LADDERS[asked] = run(problem, **settings)
-            return LADDERS[asked]
+            request = run.__name__, repr(parameters), repr(sorted(settings.items()))
+            if request not in LADDERS:
+                LADDERS[request] = run(problem, **settings)
+            return LADDERS[request]
 
         return limited_run
 
@@ -66,14 +70,14 @@ def small(monkeypatch, tmp_path):
 def test_code_of_a_page_runs(page, small):
     namespace: dict = {"__name__": "__main__"}
     for line, code in blocks(page):
-        # Blank lines in front, so that an error names the line of the page.
+        # With blank lines in front, an error shows the line number of the page.
         compiled = compile("\n" * (line - 1) + code, str(page), "exec")
         with contextlib.redirect_stdout(io.StringIO()):
             exec(compiled, namespace)
 
 
 def test_every_page_is_read():
-    """The pattern must not miss a block: every opening fence of Python is one of the blocks found."""
+    """The pattern misses no block: every opening Python fence belongs to a block that was found."""
     for page in PAGES:
         opened = re.findall(r"^```python.*$", page.read_text(), re.MULTILINE)
         assert len(opened) == len(blocks(page)) + sum(EXCERPT in line for line in opened), name(page)
@@ -94,14 +98,27 @@ def test_every_picture_has_a_script_and_a_reader():
 
 
 def test_commands_of_the_pages_exist():
-    """Scripts and benchmarks a page tells the reader to run."""
-    for page in PAGES:
-        for path in re.findall(r"\b((?:docs/scripts|benchmarks|tests)/[\w/]+\.py)", page.read_text()):
+    """Scripts and benchmarks that a page tells the reader to run."""
+    for page in [*PAGES, MAP]:
+        text = page.read_text()
+        paths = re.findall(r"\b((?:docs/scripts|benchmarks|tests)/[\w/]+\.py)", text)
+        paths += [f"{dotted.replace('.', '/')}.py" for dotted in re.findall(r"python -m (benchmarks[\w.]+\w)", text)]
+        for path in paths:
             assert (ROOT / path).is_file(), f"{name(page)} names {path}, which does not exist"
 
 
+def test_the_map_of_the_house_is_true():
+    """Every file and folder of ours that CONTRIBUTING.md names exists, and every folder of the packages is named."""
+    text = MAP.read_text()
+    for path in re.findall(r"`((?:lattices|quenchphys|observables|workflows|tests|benchmarks|docs)/[\w./-]*)`", text):
+        assert (ROOT / path).exists(), f"CONTRIBUTING.md names {path}, which does not exist"
+    for package in PACKAGES:
+        for folder in (path.parent for path in (ROOT / package).rglob("__init__.py")):
+            assert f"`{folder.relative_to(ROOT)}/`" in text, f"CONTRIBUTING.md does not name the folder {folder.name}"
+
+
 def test_commands_of_the_tutorials_are_those_of_their_figures():
-    """What a page shows as typed is what drew its picture, but for the names of files; other lines are known by name."""
+    """The commands on the pages are those that drew the figures, except for the names of files."""
     sys.path.insert(0, str(ROOT / "docs" / "scripts"))
     try:
         drawn = set(importlib.import_module("workflow_figures").COMMANDS.values())
@@ -118,7 +135,7 @@ def test_commands_of_the_tutorials_are_those_of_their_figures():
 
 
 def test_names_of_the_pages_exist():
-    """Every dotted name of ours in backquotes is a module, or something in one."""
+    """Every dotted name of our packages in backquotes is a module, or an attribute of one."""
     for page in PAGES:
         for dotted in re.findall(r"`((?:quenchphys|lattices|observables|workflows)(?:\.\w+)+)", page.read_text()):
             found, *rest = dotted.split(".")
@@ -136,16 +153,39 @@ def test_outcomes_are_all_explained():
     assert dict(rows) == {outcome.value: "yes" if outcome.trusted else "no" for outcome in qp.Outcome}
 
 
-def test_site_builds_without_a_warning(tmp_path):
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """The documentation, built as strictly as for publication."""
+    folder = tmp_path_factory.mktemp("site")
     built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT,
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
     )
     assert built.returncode == 0, built.stderr
-    for page in (tmp_path / "site").rglob("index.html"):
+    return folder
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_is_in_the_reference(package, site):
+    page = ROOT / "docs" / "reference" / f"{package}.md"
+    documented = re.findall(r"^::: ([\w.]+)", page.read_text(), re.MULTILINE)
+    documented += re.findall(r'\bid="([\w.]+)"', (site / "reference" / package / "index.html").read_text())
+    shown = {dotted.rpartition(".")[2] for dotted in documented if dotted.startswith(f"{package}.")}
+    missing = {public for public in importlib.import_module(package).__all__ if not public.startswith("_")} - shown
+    assert not missing, f"not in docs/reference/{package}.md: {', '.join(sorted(missing))}"
+
+
+def test_every_page_is_in_the_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert str(page.relative_to(ROOT / "docs")) in navigation, f"mkdocs.yml does not list {name(page)}"
+
+
+def test_formulas_of_the_site_are_recognised(site):
+    for page in site.rglob("index.html"):
         article = page.read_text().partition("<article")[2].partition("</article")[0]
         prose = re.sub(r'<(span|div) class="arithmatex">.*?</\1>|<(code|pre)\b.*?</\2>', "", article, flags=re.DOTALL)
         left = re.search(r"\$|\\(frac|sum|nu|beta|phi|langle|mathbb)\b", prose)
