@@ -13,6 +13,7 @@ import griffe
 
 SECTION = re.compile(r"^(?P<title>\S.*)\n-{3,}\n")
 TEXT_SECTIONS = ("Examples", "Notes", "References", "See Also")  # sections that consist of paragraphs
+NAMES = re.compile(r"^\*{0,2}\w+(?:, \*{0,2}\w+)*(?: : .*)?$")  # of parameters, with or without their type
 COLUMNS = re.compile(r"^(?P<name>\S.*?) {3,}(?P<meaning>\S.*)$")  # two spaces only end a sentence
 
 
@@ -47,7 +48,7 @@ def to_markdown(text: str) -> str:
     for line in [*text.splitlines(), ""]:
         in_example = bool(line.strip()) and (in_example or line.startswith(">>>"))
         in_section |= bool(line.strip()) and set(line.strip()) == {"-"}
-        if in_example:
+        if in_example or (in_section and NAMES.match(line)):
             out.append(line)
         elif columns := COLUMNS.match(line):
             rows.append((columns["name"], columns["meaning"]))
