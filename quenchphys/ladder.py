@@ -17,8 +17,6 @@ A population is recorded after its mutation, with the weights it carries at that
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +25,11 @@ from typing import Any
 import xarray as xr
 
 from quenchphys.outcome import Outcome
+from quenchphys.run import Run
 
 
 @dataclass(frozen=True)
-class Ladder:
+class Ladder(Run):
     """A finished run.  All data are in `tree`; the properties are shorter names for its parts."""
 
     tree: xr.DataTree
@@ -68,23 +67,6 @@ class Ladder:
     @property
     def outcome(self) -> Outcome:
         return Outcome(self.attrs["outcome"])
-
-    @property
-    def couplings(self) -> dict[str, tuple[float, str, float]]:
-        """{name: (value, observable, factor)}: U contains value * factor * observable."""
-        return {k: tuple(v) for k, v in json.loads(self.attrs["couplings"]).items()}
-
-    @property
-    def phases(self) -> dict[str, tuple[str, float, float]]:
-        """{name: (observable, low, high)}"""
-        return {
-            name: (observable, -math.inf if low is None else low, math.inf if high is None else high)
-            for name, (observable, low, high) in json.loads(self.attrs["phases"]).items()
-        }
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return json.loads(self.attrs["settings"])
 
     @property
     def observables(self) -> list[str]:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 import quenchphys as qp
 from quenchphys.settings import Settings, check_softness, check_whole
 from quenchphys.stopping import StopRule
+from quenchphys.walk import Walk
 
 PARTICLES = 500
 PILOT_SHARE = 8  # a pilot, which goes all the way down, has an eighth of the particles
@@ -56,8 +56,8 @@ class Effort:
         return asdict(self)
 
     def walk(
-        self, problem: Any, start: np.ndarray | xr.Dataset, weight: tuple[np.ndarray, np.ndarray], part: int
-    ) -> xr.Dataset:
+        self, problem: Any, start: np.ndarray | Walk, weight: tuple[np.ndarray, np.ndarray], part: int
+    ) -> Walk:
         """One part of the walk, from where the part before ended."""
         sweeps = math.ceil((BURN_IN if part == 0 else (1 - BURN_IN) / (PARTS - 1)) * self.sweeps)
         return qp.multicanonical(problem, start, *weight, sweeps=sweeps, seed=self.seed + WALK_SEED + part)

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
-import platform
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import jax
 import numpy as np
 import xarray as xr
 from jax.sharding import Mesh
@@ -25,6 +19,7 @@ from quenchphys.smc.evidence import Account
 from quenchphys.smc.levels import Family, SoftLevels
 from quenchphys.smc.step import Plan
 from quenchphys.storage.album import Album
+from quenchphys.storage.attributes import kernel_as_json, problem_attributes, software_attributes
 from quenchphys.storage.record import Record
 from quenchphys.storage.streaming import blocks, release
 
@@ -88,7 +83,6 @@ def assemble(
     draws = xr.Dataset({name: (("replica", "draw"), value) for name, value in prior.items()})
     draws["energy"].attrs = {"long_name": "energy of the prior draw, U", "units": "nats"}
 
-    dimension = int(np.prod(_shape(album)))
     gradients = float(levels["transitions"].clip(min=0).sum()) * plan.kernel.gradients()
     outcome = judge(problem, account, levels, particles, draws, undefined)
     tree = xr.DataTree.from_dict(
@@ -103,19 +97,13 @@ def assemble(
                     "replica_outcomes": json.dumps([o.value for o in account.outcomes if o]),
                     "undefined_draws": int(undefined.sum()),
                     "seed": int(settings.seed),
-                    "problem": problem.name,
-                    "parameters": json.dumps(problem.parameters),
-                    "couplings": json.dumps(problem.couplings),
-                    "phases": json.dumps(_bounds(problem.phases)),
+                    **problem_attributes(problem),
                     "settings": json.dumps(plain(settings)),
-                    "dimension": dimension,
                     "gradients_per_level": gradients / max(int(count.sum()), 1),
                     "gradients": gradients * plan.particles,
                     "wall_time": time.monotonic() - begun,
-                    "created": datetime.now(UTC).isoformat(timespec="seconds"),
-                    "backend": jax.default_backend(),
+                    **software_attributes(),
                     "devices": f"{mesh.shape['replica']} x {mesh.shape['particle']}",
-                    "versions": json.dumps(_versions()),
                 }
             ),
             "levels": levels,
@@ -201,28 +189,5 @@ def _configurations(problem: ProblemView, album: Album, count: np.ndarray) -> xr
     )
 
 
-def _shape(album: Album) -> tuple[int, ...]:
-    return album.finish()[2].shape[2:]
-
-
-def _bounds(phases: Mapping[str, tuple[str, float, float]]) -> dict[str, Any]:
-    """As JSON knows it, which has no infinity: a bound that is none becomes null."""
-    return {
-        name: [observable, *(bound if math.isfinite(bound) else None for bound in bounds)]
-        for name, (observable, *bounds) in phases.items()
-    }
-
-
 def plain(settings: Settings) -> dict[str, Any]:
-    kernel = vars(settings.kernel) | {"name": type(settings.kernel).__name__}
-    return {k: v for k, v in asdict(settings).items() if k != "kernel"} | {"kernel": kernel}
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in ("quenchphys", "jax", "jaxlib", "numpy", "scipy", "xarray"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "unknown"
-    return found
+    return {k: v for k, v in asdict(settings).items() if k != "kernel"} | {"kernel": kernel_as_json(settings.kernel)}

@@ -18,15 +18,16 @@ import xarray as xr
 
 import observables
 import quenchphys as qp
+from observables.phases import TwoPhases
 from quenchphys.samplers.softness import SMALLEST, too_soft
 from workflows.budget import PARTICLES, SWEEPS, Effort
-from workflows.coexistence_point.describe import Ends, Phases, describe
+from workflows.coexistence_point.describe import Ends, describe
 from workflows.coexistence_point.walk import walk
 from workflows.model_family import Family, Model, check_bracket, family
 from workflows.narrator import Narrator
 from workflows.store import Study
 
-FORMAT = 2  # of what is kept; older walks lack the draws from the prior
+FORMAT = 3  # of what is kept; older walks lack the dims and attributes of a `Walk`
 PILOTS = 6  # at most so many pilot ladders walk towards the coexistence point
 SMALLEST_STEP = 1e-3  # of the bracket, by which a pilot must bring the search forward
 REACH = 8.0  # nats of log odds at a pilot's coupling, beyond which walkers there would hardly see one of the phases
@@ -111,14 +112,14 @@ def search(
     return study.finish(seeker.production(root, seeker.safe(root, pilot)))
 
 
-def phases_of(line: Family, value: float) -> Phases:
+def phases_of(line: Family, value: float) -> TwoPhases:
     """How the phases of the model are told apart."""
     problem = line.at(value)
     if line.coupling not in getattr(problem, "couplings", {}):
         known = ", ".join(getattr(problem, "couplings", {})) or "none"
         raise ValueError(f"{line.name} cannot be reweighted in {line.coupling}; its couplings are: {known}.")
-    phases = dict(getattr(problem, "phases", {}))
-    if len({observable for observable, _, _ in phases.values()}) != 1 or len(phases) != 2:
+    phases = TwoPhases.among(dict(getattr(problem, "phases", {})))
+    if phases is None:
         transition = getattr(getattr(problem, "mean_field", None), "coexistence_mu2", None)
         why = (
             ""
@@ -128,8 +129,7 @@ def phases_of(line: Family, value: float) -> Phases:
         raise ValueError(
             f"{line.name} is not expected to have two phases at {line.coupling} = {value:g}{why}: move the bracket."
         )
-    (observable, _, cut), _ = sorted(phases.values(), key=lambda phase: phase[1])
-    return Phases(observable, float(cut))
+    return phases
 
 
 class Search:
@@ -176,7 +176,7 @@ class Search:
     def safe(self, root: float, pilot: observables.Pool) -> observables.Pool:
         """The pilot, or one nearer to the root or with harder levels where it has to be."""
         number, phases = PILOTS, phases_of(self.line, root)
-        log_odds = observables.phase_weights(pilot, *phases)["log_odds"]
+        log_odds = observables.phase_weights(pilot, by=phases.by, cut=phases.cut)["log_odds"]
         if abs(float(log_odds)) > REACH:
             pilot = observables.Pool(self._pilot(root, self.effort.pilot(number)))
         while self.effort.softness is None:
@@ -204,7 +204,7 @@ class Search:
         words = f"pilot: {self.line.name} at {self.line.coupling} = {at:.6g}"
         return self.study.ladder(f"{file}_{at:.9g}", self.line.at(at), effort, words)
 
-    def _outside(self, bracket: tuple[float, float], root: float, pool: observables.Pool, phases: Phases) -> str:
+    def _outside(self, bracket: tuple[float, float], root: float, pool: observables.Pool, phases: TwoPhases) -> str:
         coupling = self.line.coupling
         side, end = ("below", bracket[0]) if root < bracket[0] else ("above", bracket[1])
         said = []
@@ -221,12 +221,12 @@ class Search:
         )
 
 
-def _share(pool: observables.Pool, phases: Phases, **couplings: float) -> float:
+def _share(pool: observables.Pool, phases: TwoPhases, **couplings: float) -> float:
     found = observables.phase_weights(pool, by=phases.by, cut=phases.cut, errors="auto", **couplings)
     return float(found["ordered_share"])
 
 
-def _ordered_below(pool: observables.Pool, coupling: str, phases: Phases) -> bool:
+def _ordered_below(pool: observables.Pool, coupling: str, phases: TwoPhases) -> bool:
     """Whether the ordered phase wins at lower values of the coupling: where its conjugate observable is the larger one."""
     _, conjugate, factor = pool.couplings[coupling]
     replica = pool.replicas[0]
