@@ -45,7 +45,7 @@ class TwoPhases(NamedTuple):
         if by is None or cut is None:
             raise ValueError(
                 f"{pool.run.problem} names no two phases told apart by one observable; give the observable and the bound "
-                "between the phases, such as by='q', cut=1.25."
+                "between the phases, such as by='m', cut=0.5."
                 if own is None
                 else f"The phases of {pool.run.problem} are told apart by {own.by}; for by={by!r} a cut is needed as well."
             )

@@ -42,7 +42,7 @@ def test_phases_that_are_not_two_of_one_observable_are_refused(ladder):
         assert TwoPhases.among(phases) is None
     with pytest.raises(ValueError, match=r"told apart by energy; for by='s1' a cut is needed as well"):
         observables.phase_weights(ladder, by="s1")
-    with pytest.raises(ValueError, match=r"names no two phases .* such as by='q', cut=1.25"):
+    with pytest.raises(ValueError, match=r"names no two phases .* such as by='m', cut=0.5"):
         observables.equal_weight(synthetic.ladder(synthetic.Chi2(), replicas=2))
 
 

@@ -55,7 +55,7 @@ class Ends(NamedTuple):
         return Ends(float((mean - width).min()), float(max((mean + width).max(), prior)), inner)
 
 
-def describe(
+def describe_point(
     pilot: observables.Pool,
     walks: list[Walk],
     ends: Ends,

@@ -21,8 +21,8 @@ import quenchphys as qp
 from observables.phases import TwoPhases
 from quenchphys.samplers.softness import SMALLEST, too_soft
 from workflows.budget import PARTICLES, SWEEPS, Effort
-from workflows.coexistence_point.describe import Ends, describe
-from workflows.coexistence_point.walk import walk
+from workflows.coexistence_point.describe import Ends, describe_point
+from workflows.coexistence_point.walk import run_chains
 from workflows.model_family import Family, Model, check_bracket, family
 from workflows.narrator import Narrator
 from workflows.store import Study
@@ -196,8 +196,8 @@ class Search:
         at = pilot.couplings[coupling][0]
         phases = phases_of(self.line, root)
         ends = Ends.of(pilot, phases, {coupling: root})
-        walks = walk(self.study, self.effort, self.line.at(at), f"{at:.9g}", pilot, ends, phases)
-        return describe(pilot, walks, ends, coupling, phases)
+        walks = run_chains(self.study, self.effort, self.line.at(at), f"{at:.9g}", pilot, ends, phases)
+        return describe_point(pilot, walks, ends, coupling, phases)
 
     def _pilot(self, at: float, effort: Effort) -> qp.Ladder:
         file = "pilot" if effort.softness is None else f"pilot_softness_{effort.softness:.4g}"

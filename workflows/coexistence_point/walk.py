@@ -19,7 +19,7 @@ PRIOR_SHARE = 0.1  # of the walk spent among draws from the prior, on which log 
 BURN_IN_SHARE = 0.2  # of a walk whose weight was improved a second time, in which the old weight is forgotten
 
 
-def walk(
+def run_chains(
     study: Study,
     effort: Effort,
     problem: Any,

@@ -57,7 +57,7 @@ def walked(monkeypatch):
         ladders, replicas = (None,), (Replica(),)
 
     def run(made_up):
-        found = chains.walk(Shelf(), made_up, None, "x", Pool(), ENDS, PHASES)
+        found = chains.run_chains(Shelf(), made_up, None, "x", Pool(), ENDS, PHASES)
         changes = [i for i, (a, b) in enumerate(zip(made_up.weights, made_up.weights[1:], strict=False)) if (a != b).any()]
         return [walk.attrs["name"] for walk in found], changes
 
