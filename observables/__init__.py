@@ -1,4 +1,10 @@
-"""What a ladder says: one estimator, then Z(beta), g(E), P(E), F(E), order parameters and phases, with errors."""
+"""Observables of ladders and walks: one estimator, then Z(beta), g(E), P(E), F(E), order parameters and phases, with errors.
+
+Every function takes a ladder, a walk, several of them, or a `Pool`, and returns an `xarray.Dataset`.
+
+>>> ladder = qp.quench(lattices.phi6(L=16, mu2=2.286))
+>>> observables.partition_function(ladder, beta=[0.5, 1.0])
+"""
 
 from __future__ import annotations
 
@@ -9,13 +15,11 @@ from observables.checks import diagnostics, report
 from observables.critical import binder
 from observables.distributions import distribution
 from observables.draws import posterior
-from observables.equal_height_point import equal_height
-from observables.equal_weight_point import equal_weight
+from observables.equal_point import equal_height, equal_weight
 from observables.level_quadrature import level_marginal, quadrature
-from observables.multicanonical_weight import flattened
-from observables.order import order_parameters, phase_weights
-from observables.phases import phase_averages
-from observables.samples.of_walks import flat_weight, walked
+from observables.multicanonical_weight import flat_weight, flattened
+from observables.order import order_parameters
+from observables.phases import phase_averages, phase_weights
 from observables.samples.pool import Pool
 from observables.spectrum import density_of_states, energy_distribution
 from observables.thermal import partition_function, thermodynamics
@@ -41,12 +45,11 @@ __all__ = [
     "quadrature",
     "report",
     "thermodynamics",
-    "walked",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """`observables.plot` imports matplotlib, so it is loaded when first asked for."""
+    """`observables.plot` imports matplotlib, so it is loaded when it is first used."""
     if name == "plot":
         return importlib.import_module("observables.plot")
     raise AttributeError(f"module 'observables' has no attribute {name!r}")

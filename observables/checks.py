@@ -1,4 +1,4 @@
-"""Can the answer be trusted?  Effective samples, lineages, phases along the ladder, and disagreement of replicas."""
+"""Diagnostics of a ladder: effective samples, lineages, phases along the levels, and disagreement of replicas."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import numpy as np
 import xarray as xr
 
 from observables.estimation.errors import Uncertain
-from observables.estimation.estimator import Targets, estimate, no_moments
+from observables.estimation.estimator import estimate
+from observables.estimation.moments import no_moments
+from observables.estimation.targets import Targets
 from observables.level_quadrature import quadrature
 from observables.samples.pool import Pool, Source
 
@@ -16,8 +18,22 @@ Array = np.ndarray
 
 
 def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
-    """What there is to know about the quality of a ladder, replica by replica, for the target exp(-beta U).
+    """The quality of a ladder, replica by replica, for the target exp(-beta U).
 
+    Parameters
+    ----------
+    ladder : Ladder, several of them, or Pool
+        The ladders.
+    beta : float
+        Inverse temperature of the target.
+
+    Returns
+    -------
+    Dataset
+        With the variables below.
+
+    Notes
+    -----
     ess                  effective samples, (sum W)^2 / sum W^2 over prior draws and all levels
     ess_per_gradient     the same per gradient evaluation
     level_share          share of the target's weight on each level; prior_share on the prior draws
@@ -27,6 +43,11 @@ def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
     log_z                of each replica by itself; log_z_quadrature by the textbook route
     volume_shift         log G of the last level: self-consistent (WHAM) minus telescoped
     replica_spread       standard deviation of log Z over replicas; genealogy_error what their genealogies predict
+
+    Examples
+    --------
+    >>> found = observables.diagnostics(ladder)
+    >>> found.ess.sum(), found.replica_spread, found.genealogy_error
     """
     pool = Pool.of_levels(ladder, "A diagnosis")
     targets = Targets.grid(pool, beta, {})
@@ -35,20 +56,18 @@ def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
     longest = max(len(replica.level) for replica in replicas)
     share = np.full((len(replicas), longest), np.nan)
     columns: dict[str, list[float]] = {name: [] for name in ("ess", "prior_share", "rungs", "lineages", "volume_shift")}
-    r = 0
-    for block, bases in zip(pool.blocks, pool.log_base, strict=True):
-        for replica, base in zip(block, bases, strict=True):
-            log_w = base + targets.log_t(np.nan_to_num(replica.energy_at(dict(targets.rest))), beta)
-            weight = np.exp(log_w - log_w.max())
-            weight /= weight.sum()
-            count = len(replica.level)
-            share[r, :count] = weight[replica.draws :].reshape(replica.shape).sum(axis=1)
-            columns["ess"].append(1 / np.sum(weight**2))
-            columns["prior_share"].append(weight[: replica.draws].sum())
-            columns["rungs"].append(1 / np.sum(share[r, :count] ** 2))
-            columns["lineages"].append(_surviving(replica.parent))
-            columns["volume_shift"].append(float((replica.log_volume - replica.telescoped)[-1]))
-            r += 1
+    bases = (base for _, base in pool.weighted)
+    for r, (replica, base) in enumerate(zip(replicas, bases, strict=True)):
+        log_w = base + targets.log_t(np.nan_to_num(replica.energy_at(dict(targets.rest))), beta)
+        weight = np.exp(log_w - log_w.max())
+        weight /= weight.sum()
+        count = len(replica.level)
+        share[r, :count] = weight[replica.draws :].reshape(replica.shape).sum(axis=1)
+        columns["ess"].append(1 / np.sum(weight**2))
+        columns["prior_share"].append(weight[: replica.draws].sum())
+        columns["rungs"].append(1 / np.sum(share[r, :count] ** 2))
+        columns["lineages"].append(_surviving(replica.parent))
+        columns["volume_shift"].append(float((replica.log_volume - replica.telescoped)[-1]))
     result = xr.Dataset({name: ("replica", values) for name, values in columns.items()})
     result["level_share"] = (("replica", "level"), share)
     result["log_z"] = ("replica", _alone(pool, beta))
@@ -57,7 +76,7 @@ def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
     gradients = _gradients(pool)
     if gradients is not None:
         result["ess_per_gradient"] = ("replica", result["ess"].values / gradients)
-    if pool.ladders[0].phases:
+    if pool.run.phases:
         result = result.merge(_occupancy(pool, longest))
     result["replica_spread"] = float(np.std(found.log_z[:, 0], ddof=1)) if len(found.log_z) > 1 else np.nan
     if all(replica.parent is not None for replica in replicas):
@@ -96,7 +115,7 @@ def _gradients(pool: Pool) -> Array | None:
 
 
 def _occupancy(pool: Pool, longest: int) -> xr.Dataset:
-    phases = pool.ladders[0].phases
+    phases = pool.run.phases
     occupancy = np.full((len(pool.replicas), longest, len(phases)), np.nan)
     for r, replica in enumerate(pool.replicas):
         weight = np.nan_to_num(np.exp(replica.log_weight.astype(float)))
@@ -107,16 +126,34 @@ def _occupancy(pool: Pool, longest: int) -> xr.Dataset:
 
 
 def report(ladder: Source, beta: float = 1.0) -> None:
-    """Print the diagnostics in words."""
+    """Print the diagnostics of a ladder in words.
+
+    Parameters
+    ----------
+    ladder : Ladder, several of them, or Pool
+        The ladders.
+    beta : float
+        Inverse temperature of the target exp(-beta U).
+
+    Returns
+    -------
+    None
+        The text is printed.
+
+    Examples
+    --------
+    >>> observables.report(ladder)
+    """
     print(in_words(Pool.of(ladder), diagnostics(ladder, beta), beta))
 
 
 def in_words(pool: Pool, found: xr.Dataset, beta: float) -> str:
+    """Diagnostics as sentences, and a warning for each sign that the answers may be wrong."""
     first = pool.ladders[0]
     kind = "quenched" if first.method == "quench" else "tempered"
     counts = [len(replica.level) for replica in pool.replicas]
     lines = [
-        f"{first.attrs.get('problem', 'A problem')}: {kind} ladder, {_several(len(pool.replicas), 'replica')} of "
+        f"{first.problem}: {kind} ladder, {_several(len(pool.replicas), 'replica')} of "
         f"{_range(counts)} levels and {pool.replicas[0].shape[1]} particles; outcome: {first.outcome.value}.",
         f"At beta = {beta:g} it has {found['ess'].sum().item():.0f} effective samples, spread over "
         f"{_range(found['rungs'].values)} levels a replica; the prior draws carry "

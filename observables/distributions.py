@@ -1,4 +1,4 @@
-"""How is an observable distributed, and what barrier separates its phases?  P(q), P(m), -log P, peaks and valley."""
+"""The distribution of an observable, such as P(q) or P(m): its free energy -log P, its peaks and its valley."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 import xarray as xr
 
 from observables.estimation.errors import Uncertain
-from observables.estimation.estimator import Targets, estimate
+from observables.estimation.estimator import estimate
 from observables.estimation.labels import dataset
+from observables.estimation.targets import Targets
 from observables.histogram import bins_of, edges_for, observable_or_energy, weighted_values
-from observables.order import check_recorded
 from observables.peaks import Landmarks, edges_of, readings, smoothed
 from observables.samples.pool import Pool, Source
 
@@ -27,17 +27,35 @@ PLACES = ("low_peak", "valley", "high_peak")
 def distribution(
     ladder: Source, of: str, beta: float = 1.0, bins: Any = 100, *, errors: str = "auto", **couplings: Any
 ) -> xr.Dataset:
-    """The probability density of an observable and its free energy -log P, over bins (their number, or their edges).
+    """The probability density of an observable, and its free energy -log P.
 
-    low_peak, valley and high_peak are where the two peaks and the minimum between them lie; barrier_low and barrier_high
-    the heights of the peaks above it, log(P_peak/P_valley); barrier the smaller of the two.  NaN for a single peak,
-    and where the ladder has too few samples to resolve the valley.  None of them depends on `bins`.
+    Parameters
+    ----------
+    ladder : Ladder, Walk, several of them, or Pool
+        The samples.
+    of : str
+        An observable, or "energy".
+    beta, errors, **couplings
+        As in `partition_function`, but for a single target.
+    bins : int or sequence of floats
+        Number of bins, or their edges.
+
+    Returns
+    -------
+    Dataset
+        p and free_energy = -log p with their errors, over the observable.  low_peak, valley and high_peak are where the two
+        peaks and the minimum between them lie; barrier_low and barrier_high the heights of the peaks above it,
+        log(P_peak/P_valley); barrier the smaller of the two.  NaN for a single peak, and where there are too few samples to
+        resolve the valley.  None of them depends on `bins`.
+
+    Examples
+    --------
+    >>> found = observables.distribution(ladder, "q", mu2=2.286)
+    >>> float(found.barrier), float(found.barrier_err)
     """
     pool = Pool.of(ladder)
-    check_recorded(pool, of)
-    targets = Targets.grid(pool, beta, couplings)
-    if targets.dims:
-        raise ValueError(f"A distribution has one target: {targets.dims[0]} must be a single number.")
+    pool.check_recorded(of)
+    targets = Targets.single(pool, beta, couplings, "A distribution has")
     values, log_w = weighted_values(pool, targets, of)
     edges = edges_for(values, log_w, bins)
     width = np.diff(edges)
@@ -54,7 +72,7 @@ def distribution(
 
 def _histogram(pool: Pool, targets: Targets, of: str, edges: Array, errors: str) -> Uncertain:
     found = estimate(
-        pool, targets, lambda replica, energy: bins_of(observable_or_energy(of, replica, energy).astype(float), edges)
+        pool, targets, lambda samples, energy: bins_of(observable_or_energy(of, samples, energy).astype(float), edges)
     )
     return Uncertain(found, errors)
 
@@ -90,7 +108,7 @@ def _barriers(pool: Pool, targets: Targets, of: str, values: Array, log_w: Array
 def _fine_edges(values: Array, weight: Array) -> Array | None:
     """At equal steps of the mean of three distribution functions: of P, of the samples, and the uniform one.
 
-    The first resolves narrow peaks, the second what the ladder crossed between them, the third everything else.
+    The first resolves narrow peaks, the second what was crossed between them, the third everything else.
     """
     low, high = edges_for(values, np.log(weight), 2)[[0, -1]]
     order = np.argsort(values)

@@ -1,4 +1,4 @@
-"""What does a typical configuration look like?  Equally weighted configurations of any target."""
+"""Equally weighted configurations of any target."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from observables.estimation.estimator import Targets, estimate, no_moments
+from observables.estimation.estimator import estimate
+from observables.estimation.moments import no_moments
+from observables.estimation.targets import Targets
 from observables.samples.of_ladders import Replica
 from observables.samples.pool import Pool, Source
 from quenchphys.ladder import Ladder
@@ -18,26 +20,43 @@ CONFIGURATION_FLOOR = 10.0  # effective configurations a chain must rest on
 
 
 def posterior(ladder: Source, draws: int = 1000, beta: float = 1.0, *, seed: int = 0, **couplings: Any) -> xr.Dataset:
-    """`draws` configurations of each replica, drawn by weight from those the ladder kept, with their observables.
+    """Configurations drawn by weight from those a ladder kept, with their observables.
 
-    Dimensions chain (the replicas) and draw.  Where fewer configurations carry weight than are drawn, some repeat;
-    `ess` says on how many effective ones each chain rests.
+    Parameters
+    ----------
+    ladder : Ladder, several of them, or Pool
+        The samples; a walk keeps no configurations but its last.
+    draws : int
+        Draws from each replica.
+    beta, **couplings
+        As in `partition_function`, but for a single target.
+    seed : int
+        Seed of the draws.
+
+    Returns
+    -------
+    Dataset
+        field, energy, every observable and level over (chain, draw), where a chain is a replica.  Where fewer
+        configurations carry weight than are drawn, some repeat; ess is the number of effective ones each chain rests on.
+
+    Examples
+    --------
+    >>> drawn = observables.posterior(ladder, draws=200)
+    >>> drawn.field.mean(("chain", "draw"))
     """
     if not isinstance(draws, int | np.integer) or draws < 1:
         raise ValueError(f"draws must be a positive whole number, but {draws!r} was given.")
     pool = Pool.of_levels(ladder, "A draw of configurations")
-    targets = Targets.grid(pool, beta, couplings)
-    if targets.dims:
-        raise ValueError(f"A posterior has one target: {targets.dims[0]} must be a single number.")
+    targets = Targets.single(pool, beta, couplings, "A posterior has")
     estimate(pool, targets, no_moments)
     target = {name: float(values[0]) for name, values in targets.axes.items() if name != "beta"} | dict(targets.rest)
     rng = np.random.default_rng(seed)
     chains = []
     for one in pool.ladders:
         alone = Pool(one, pool.volumes) if len(pool.ladders) > 1 else pool
-        for r, (block, bases) in enumerate(zip(alone.blocks, alone.log_base, strict=True)):
-            log_w = bases[0] + targets.log_t(block[0].energy_at(target), beta)
-            chains.append(_chain(one, r, block[0], log_w, int(draws), rng))
+        for r, (replica, (base,)) in enumerate(zip(alone.replicas, alone.log_base, strict=True)):
+            log_w = base + targets.log_t(replica.energy_at(target), beta)
+            chains.append(_chain(one, r, replica, log_w, int(draws), rng))
     result = xr.concat(chains, dim="chain")
     result["ess"].attrs = {"long_name": "effective number of configurations the chain rests on", "units": "1"}
     return result.assign_coords(targets.coords).assign_attrs(pool.attrs)

@@ -1,4 +1,4 @@
-"""How does a density look that spans hundreds of nats?  Histograms over energy of a target flattened beforehand.
+"""Densities that span hundreds of nats: histograms over energy of a target flattened beforehand.
 
 A fine histogram of all samples gives the rough shape h(E) of the density, to a few percent a bin and without errors.  The
 target t(E)/h(E) is then nearly flat: all bins have nearly the same weight, and what is left of the density over h is
@@ -12,7 +12,7 @@ be averaged fine bin by fine bin, each with the bias of its few samples.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,8 @@ import xarray as xr
 from scipy.integrate import cumulative_trapezoid
 
 from observables.estimation.errors import Answer, Uncertain
-from observables.estimation.estimator import Targets, along, estimate
+from observables.estimation.estimator import estimate
+from observables.estimation.targets import Targets
 from observables.histogram import bins_of, edges_for
 from observables.peaks import smoothed
 from observables.samples.pool import Pool
@@ -63,13 +64,13 @@ class Shape:
 
     @staticmethod
     def of(pool: Pool, targets: Targets) -> Shape:
-        samples = sum(replica.energy.size for replica in pool.replicas)
+        samples = sum(one.energy.size for one in pool.samples)
         count = int(np.clip(samples // SAMPLES_PER_FINE_BIN, *FINE_BINS))
         edges = edges_by_samples(pool, targets, count)
         log_sum, number = _log_sums(pool, targets, edges)
         first = _merged(number)
         if len(first) < 6:
-            raise ValueError(f"The ladder has too few samples ({samples}) for a distribution of energies.")
+            raise ValueError(f"There are too few samples ({samples}) for a distribution of energies.")
         log_sum, edges = np.logaddexp.reduceat(log_sum, first), np.append(edges[first], edges[-1])
         return Shape(edges, log_sum - np.log(np.diff(edges)))
 
@@ -86,16 +87,21 @@ def _merged(number: Array) -> Array:
 
 
 class FlatHistogram:
-    """A density over bins of energy, with errors."""
+    """A density over bins of energy, with errors.
 
-    def __init__(self, pool: Pool, targets: Targets, shape: Shape, edges: Array, errors: str):
+    absolute: whether the density is in absolute terms, as g(E), or will be normalised, as P(E).
+    """
+
+    def __init__(
+        self, pool: Pool, targets: Targets, shape: Shape, edges: Array, errors: str, *, absolute: bool = False
+    ):
         self.edges, self.centres = edges, 0.5 * (edges[1:] + edges[:-1])
         self.shape = shape
         flat = Targets(targets.axes, targets.dims, targets.rest, self._flatten)
-        found = estimate(pool, flat, lambda replica, energy: bins_of(energy, edges), check=False)
+        found = estimate(pool, flat, lambda samples, energy: bins_of(energy, edges), check=False)
         if not np.isfinite(found.log_z).all():
-            raise ValueError("The ladder has no samples between the bin edges given.")
-        self.uncertain = Uncertain(found, errors)
+            raise ValueError("There are no samples between the bin edges given.")
+        self.uncertain = Uncertain(replace(found, absolute=absolute), errors)
         self.ess = _bin_ess(pool, flat, edges)
 
     def _flatten(self, energy: Array) -> Array:
@@ -128,20 +134,19 @@ def edges_by_samples(pool: Pool, targets: Targets, bins: Any) -> Array:
     energies = np.sort(energies)
     energies = energies[int(OUTSIDE * len(energies)) : int((1 - OUTSIDE) * len(energies)) + 1]
     if energies[0] == energies[-1]:
-        raise ValueError("The energies of this ladder are all the same, so it has no distribution of energies.")
+        raise ValueError("All energies are the same, so there is no distribution of energies.")
     steps = 0.5 * np.linspace(0, 1, len(energies)) + 0.5 * (energies - energies[0]) / (energies[-1] - energies[0])
     return np.unique(np.interp(np.linspace(0, 1, checked), steps, energies))
 
 
 def _energies(pool: Pool, targets: Targets, at_most: int | None = None) -> Iterator[tuple[Array, Array]]:
-    """U' and base weights of the samples of every replica, or of some of them at equal distances."""
+    """U' and base weights of all samples, or of some of them at equal distances."""
     every = 1
     if at_most is not None:
-        every = max(1, sum(replica.energy.size for replica in pool.replicas) // at_most)
-    for block, bases in zip(pool.blocks, pool.log_base, strict=True):
-        for replica, base in zip(block, bases, strict=True):
-            ((_, energy),) = along(targets, replica)
-            yield energy[::every], base[::every]
+        every = max(1, sum(samples.energy.size for samples in pool.samples) // at_most)
+    for samples, base in pool.weighted:
+        ((_, energy),) = targets.along(samples)
+        yield energy[::every], base[::every]
 
 
 def _log_sums(pool: Pool, targets: Targets, edges: Array) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""How is a quantity distributed?  Histograms of samples with weights, and smooth curves through them."""
+"""Histograms of weighted samples, and smooth curves through them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from observables.estimation.estimator import Bins, Targets
-from observables.samples.of_ladders import Samples
+from observables.estimation.moments import Bins
+from observables.estimation.targets import Targets
+from observables.samples.base import Samples
 from observables.samples.pool import Pool
 
 Array = np.ndarray
@@ -37,24 +38,25 @@ def weighted_values(pool: Pool, targets: Targets, name: str) -> tuple[Array, Arr
     point = targets.points[0]
     couplings = dict(targets.rest) | {k: v for k, v in point.items() if k != "beta"}
     values, weights = [], []
-    for block, bases in zip(pool.blocks, pool.log_base, strict=True):
-        for replica, base in zip(block, bases, strict=True):
-            energy = replica.energy_at(couplings)
-            log_w = np.where(np.isfinite(base), base + targets.log_t(energy, point["beta"]), -np.inf)
-            some = log_w > log_w.max() - 40
-            values.append((energy if name == "energy" else replica.observable(name).astype(float))[some])
-            weights.append(log_w[some])
+    for samples, base in pool.weighted:
+        energy = samples.energy_at(couplings)
+        log_w = np.where(np.isfinite(base), base + targets.log_t(energy, point["beta"]), -np.inf)
+        some = log_w > log_w.max() - 40
+        values.append(observable_or_energy(name, samples, energy).astype(float)[some])
+        weights.append(log_w[some])
     return np.concatenate(values), np.concatenate(weights)
 
 
 def bins_of(values: Array, edges: Array) -> Bins:
+    """The bin of every value, as moments."""
     index = np.searchsorted(edges, values, side="right") - 1
     index[(index >= len(edges) - 1) | ~np.isfinite(values)] = -1
     return Bins(index, len(edges) - 1)
 
 
-def observable_or_energy(name: str, replica: Samples, energy: Array) -> Array:
-    return energy if name == "energy" else replica.observable(name)
+def observable_or_energy(name: str, samples: Samples, energy: Array) -> Array:
+    """The energy U' of the target for "energy", else the observable."""
+    return energy if name == "energy" else samples.observable(name)
 
 
 def local_fit(x: Array, weight: Array, window: int, degree: int) -> tuple[Array, Array, Array]:

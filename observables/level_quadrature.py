@@ -1,4 +1,4 @@
-"""Does the textbook route agree?  The paper's quadrature over telescoped volumes, as a cross-check.
+"""Quadrature over telescoped volumes, as in the paper: a cross-check of the estimator.
 
     Z(beta) = beta^(nu+1)/Gamma(nu+1) * integral of G_nu(E) exp(-beta E) dE
 
@@ -12,16 +12,35 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import gammainc, gammaincc, gammaln, logsumexp
+from scipy.special import gammaln, logsumexp
 
 from observables.samples.of_ladders import Replica
 from observables.samples.pool import Pool, Source
+from quenchphys.smc.tails import log_lower_tail, log_upper_tail
 
 Array = np.ndarray
 
 
 def quadrature(ladder: Source, beta: Any = 1.0) -> xr.Dataset:
-    """log_z by quadrature for every replica, and its parts above the first and below the last level."""
+    """log Z by quadrature over the levels of a quenched ladder, replica by replica.
+
+    Parameters
+    ----------
+    ladder : Ladder, several of them, or Pool
+        Quenched ladders.
+    beta : float or sequence of floats
+        Inverse temperatures, positive.
+
+    Returns
+    -------
+    Dataset
+        log_z over (replica, beta), and the shares of Z above the first level and below the last one.
+
+    Examples
+    --------
+    >>> found = observables.quadrature(ladder, beta=[0.5, 1.0])
+    >>> found.log_z.mean("replica")
+    """
     pool = Pool.of_levels(ladder, "A quadrature over levels")
     if any(replica.softness is None for replica in pool.replicas):
         raise ValueError("The quadrature is over the energies of quenched levels; this ladder is a tempered one.")
@@ -44,7 +63,25 @@ def quadrature(ladder: Source, beta: Any = 1.0) -> xr.Dataset:
 
 
 def level_marginal(ladder: Source, beta: float = 1.0) -> xr.Dataset:
-    """The paper's P(E), G_nu(E) exp(-beta E) normalised, at the levels of each replica: P(U) smoothed by the slack."""
+    """The paper's P(E), G_nu(E) exp(-beta E) normalised, at the levels of each replica: P(U) smoothed by the slack.
+
+    Parameters
+    ----------
+    ladder : Ladder, several of them, or Pool
+        Quenched ladders.
+    beta : float
+        Inverse temperature, positive.
+
+    Returns
+    -------
+    Dataset
+        energy and log_p over (replica, level).
+
+    Examples
+    --------
+    >>> found = observables.level_marginal(ladder)
+    >>> found.energy.isel(replica=0), found.log_p.isel(replica=0)
+    """
     pool = Pool.of_levels(ladder, "The distribution over levels")
     if any(replica.softness is None for replica in pool.replicas):
         raise ValueError("Only a quenched ladder has a level marginal; this ladder is a tempered one.")
@@ -72,9 +109,8 @@ def _parts(replica: Replica, beta: float) -> list[float]:
     nu = float(replica.softness or 0.0)
     top = replica.prior_energy.astype(float)
     live = np.isfinite(top)
-    q = gammaincc(nu + 1, np.clip(beta * (replica.level[0] - top[live]), 0, None))
-    with np.errstate(divide="ignore"):
-        above = logsumexp(-beta * top[live] + np.log(q)) - np.log(len(top))
+    tail = log_upper_tail(nu, beta * (replica.level[0] - top[live]))
+    above = logsumexp(-beta * top[live] + tail) - np.log(len(top))
 
     log_integrand = replica.telescoped - beta * replica.level
     step = -np.diff(replica.level)
@@ -87,12 +123,11 @@ def _parts(replica: Replica, beta: float) -> list[float]:
     energy = replica.particle_energy[-1].astype(float)
     room = replica.level[-1] - energy
     inside = (room > 0) & np.isfinite(replica.log_weight[-1])
-    with np.errstate(divide="ignore"):
-        log_terms = (
-            replica.log_weight[-1][inside].astype(float)
-            - nu * np.log(room[inside])
-            - beta * energy[inside]
-            + np.log(gammainc(nu + 1, beta * room[inside]))
-        )
+    log_terms = (
+        replica.log_weight[-1][inside].astype(float)
+        - nu * np.log(room[inside])
+        - beta * energy[inside]
+        + log_lower_tail(nu, beta * room[inside])
+    )
     below = replica.telescoped[-1] + logsumexp(log_terms)
     return [above, middle + (nu + 1) * np.log(beta) - gammaln(nu + 1), below]

@@ -1,4 +1,4 @@
-"""Where are the two peaks of a distribution, and how deep is the valley between them?
+"""The two peaks of a distribution and the valley between them.
 
 Three steps keep the answer honest.  The places are found on a fine histogram of all samples, smoothed: fine compared to
 the valley, which may be sharp.  Around each place a window is opened in which log P changes by about one nat, cut into a

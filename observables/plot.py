@@ -1,4 +1,4 @@
-"""How does it look?  One figure an observable, in one style; every function draws on Axes and returns them."""
+"""Figures of observables, in one style; every function draws on Axes and returns them."""
 
 from __future__ import annotations
 
@@ -47,14 +47,41 @@ STYLE: Any = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """The style of all figures here, for figures of one's own."""
+    """The style of all figures here, for figures of one's own.
+
+    Returns
+    -------
+    context manager
+        Inside it matplotlib draws in this style.
+
+    Examples
+    --------
+    >>> with observables.plot.style():
+    ...     figure, ax = plt.subplots()
+    """
     with plt.rc_context(STYLE):
         yield
 
 
 def ladder(source: Source, axes: Any = None) -> np.ndarray:
-    """Level by level: the level (E or beta), log G and the acceptance, one line a replica.  Three Axes."""
-    pool = Pool.of(source)
+    """The level (E or beta), log G and the acceptance over the number of the level, one line for each replica.
+
+    Parameters
+    ----------
+    source : Ladder, several of them, or Pool
+        The ladders.
+    axes : three Axes
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    array of three Axes
+
+    Examples
+    --------
+    >>> axes = observables.plot.ladder(ladder)
+    """
+    pool = Pool.of_levels(source, "A figure of levels")
     with style():
         if axes is None:
             _, axes = plt.subplots(3, 1, sharex=True, figsize=(4.6, 5.0))
@@ -80,7 +107,25 @@ def ladder(source: Source, axes: Any = None) -> np.ndarray:
 def energy_distribution(
     source: Source | xr.Dataset, beta: float = 1.0, ax: Axes | None = None, **couplings: Any
 ) -> Axes:
-    """P(E) with its error band."""
+    """P(E) with its error band.
+
+    Parameters
+    ----------
+    source : Ladder, Walk, several of them, Pool, or Dataset
+        The samples, or the answer of `observables.energy_distribution`.
+    beta, **couplings
+        The target, for samples.
+    ax : Axes
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> observables.plot.energy_distribution(ladder, beta=1.0).figure.savefig("p.png")
+    """
     found = source if isinstance(source, xr.Dataset) else _energy_distribution(source, beta, **couplings)
     p = np.exp(found["log_p"].values)
     with style():
@@ -90,7 +135,21 @@ def energy_distribution(
 
 
 def free_energy(source: Source | xr.Dataset, beta: float = 1.0, ax: Axes | None = None, **couplings: Any) -> Axes:
-    """F(E) = -log P(E) above its minimum, with the barrier between two phases if there is one."""
+    """F(E) = -log P(E) above its minimum, with the barrier between two phases if there is one.
+
+    Parameters
+    ----------
+    source, beta, ax, **couplings
+        As in `energy_distribution`.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> observables.plot.free_energy(ladder, mu2=2.286)
+    """
     found = source if isinstance(source, xr.Dataset) else _energy_distribution(source, beta, **couplings)
     f = found["free_energy"].values - np.nanmin(found["free_energy"].where(found["bin_ess"] > 10).values)
     with style():
@@ -105,7 +164,21 @@ def free_energy(source: Source | xr.Dataset, beta: float = 1.0, ax: Axes | None 
 
 
 def density_of_states(source: Source | xr.Dataset, ax: Axes | None = None, **couplings: Any) -> Axes:
-    """log g(E) with its error band."""
+    """log g(E) with its error band.
+
+    Parameters
+    ----------
+    source, ax, **couplings
+        As in `energy_distribution`; a Dataset is the answer of `observables.density_of_states`.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> observables.plot.density_of_states(ladder)
+    """
     found = source if isinstance(source, xr.Dataset) else _density_of_states(source, **couplings)
     with style():
         ax = _curve(ax, found["energy"].values, found["log_g"].values, found["log_g_err"].values)
@@ -114,7 +187,27 @@ def density_of_states(source: Source | xr.Dataset, ax: Axes | None = None, **cou
 
 
 def partition_function(source: Source | xr.Dataset, beta: Any = None, ax: Axes | None = None, **couplings: Any) -> Axes:
-    """log Z over beta with its error band."""
+    """log Z over beta with its error band.
+
+    Parameters
+    ----------
+    source : Ladder, Walk, several of them, Pool, or Dataset
+        The samples, or the answer of `observables.thermodynamics` or `observables.partition_function`.
+    beta : sequence of floats
+        Inverse temperatures, for samples; by default 50 from 0.02 to 1.
+    ax : Axes
+        Where to draw; by default a new figure.
+    **couplings
+        The target, for samples.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> observables.plot.partition_function(ladder, beta=np.linspace(0.1, 1.2, 40))
+    """
     found = _over_beta(source, beta, couplings)
     with style():
         ax = _curve(ax, found["beta"].values, found["log_z"].values, found["log_z_err"].values)
@@ -123,7 +216,21 @@ def partition_function(source: Source | xr.Dataset, beta: Any = None, ax: Axes |
 
 
 def heat_capacity(source: Source | xr.Dataset, beta: Any = None, ax: Axes | None = None, **couplings: Any) -> Axes:
-    """C over beta with its error band."""
+    """C over beta with its error band.
+
+    Parameters
+    ----------
+    source, beta, ax, **couplings
+        As in `partition_function`; a Dataset is the answer of `observables.thermodynamics`.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> observables.plot.heat_capacity(ladder)
+    """
     found = _over_beta(source, beta, couplings)
     with style():
         ax = _curve(ax, found["beta"].values, found["heat_capacity"].values, found["heat_capacity_err"].values)
@@ -134,7 +241,25 @@ def heat_capacity(source: Source | xr.Dataset, beta: Any = None, ax: Axes | None
 def distribution(
     source: Source | xr.Dataset, of: str, beta: float = 1.0, ax: Axes | None = None, **couplings: Any
 ) -> Axes:
-    """The probability density of an observable, such as m or q, as a histogram with error bars."""
+    """The probability density of an observable, such as m or q, as a histogram with error bars.
+
+    Parameters
+    ----------
+    source : Ladder, Walk, several of them, Pool, or Dataset
+        The samples, or the answer of `observables.distribution`.
+    of : str
+        The observable.
+    beta, ax, **couplings
+        As in `energy_distribution`.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> observables.plot.distribution(ladder, "q", mu2=2.286)
+    """
     found = source if isinstance(source, xr.Dataset) else _distribution(source, of, beta, **couplings)
     x, p, error = found[of].values, found["p"].values, found["p_err"].values
     step = x[1] - x[0]
@@ -148,7 +273,25 @@ def distribution(
 
 
 def configurations(source: Source | xr.Dataset, count: int = 6, axes: Any = None) -> np.ndarray:
-    """Some configurations of the posterior on one colour scale, from low to high energy.  An array of Axes."""
+    """Some configurations of the posterior on one colour scale, from low to high energy.
+
+    Parameters
+    ----------
+    source : Ladder, several of them, Pool, or Dataset
+        The ladders, or the answer of `observables.posterior`.
+    count : int
+        Number of configurations.
+    axes : array of Axes
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    array of Axes
+
+    Examples
+    --------
+    >>> observables.plot.configurations(ladder, count=4)
+    """
     if isinstance(source, xr.Dataset):
         drawn = source
     else:

@@ -1,4 +1,4 @@
-"""How many states are there at each energy, and how is the energy distributed?  g(E), P(E), F(E) and the barrier."""
+"""The spectrum: the density of states g(E), the distribution P(E), the free energy F(E) and its barrier."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import xarray as xr
 from scipy.special import logsumexp
 
 from observables.estimation.errors import Answer
-from observables.estimation.estimator import Targets, estimate, no_moments
+from observables.estimation.estimator import estimate
 from observables.estimation.labels import dataset
+from observables.estimation.moments import no_moments
+from observables.estimation.targets import Targets
 from observables.flat_histogram import FlatHistogram, Shape, edges_by_samples
 from observables.histogram import apply, edges_for, local_fit, weighted_values
 from observables.peaks import Landmarks, edges_of, equal_heights, readings, smoothed
@@ -25,14 +27,29 @@ SIGNIFICANT = 3.0  # standard errors a valley must be deep
 def density_of_states(ladder: Source, bins: Any = 100, *, errors: str = "auto", **couplings: Any) -> xr.Dataset:
     """log g(E), the prior probability per unit energy, with the microcanonical beta(E) = S'(E) and S''(E), S = log g.
 
-    bins: a number of bins over the energies the ladder met, finer where it has more samples, or their edges.  log g is
-    averaged over the bin and has log_g_err^2/2 added: the content of a bin is a count, unbiased itself but not in its
-    logarithm.
+    Parameters
+    ----------
+    ladder, errors, **couplings
+        As in `partition_function`, but for a single set of couplings.
+    bins : int or sequence of floats
+        Number of bins over the sampled energies, finer where there are more samples, or their edges.
+
+    Returns
+    -------
+    Dataset
+        log_g, beta_microcanonical and entropy_curvature over energy, with their errors, and bin_ess, the effective samples
+        of every bin.  log g is averaged over the bin and has log_g_err^2/2 added: the content of a bin is a count, unbiased
+        itself but not in its logarithm.
+
+    Examples
+    --------
+    >>> found = observables.density_of_states(ladder, bins=60)
+    >>> found.energy.values, found.log_g.values
     """
     pool = Pool.of(ladder)
-    targets = _one_target(pool, 0.0, couplings)
+    targets = Targets.single(pool, 0.0, couplings, "A density of states has")
     edges = edges_by_samples(pool, targets, bins)
-    flat = FlatHistogram(pool, targets, Shape.of(pool, targets), edges, errors)
+    flat = FlatHistogram(pool, targets, Shape.of(pool, targets), edges, errors, absolute=True)
     enough = np.where(flat.ess > SAMPLES_PER_BIN, flat.ess, 0.0)
     _, slope, curvature = local_fit(flat.centres, enough, window=4, degree=3)
     log_g, log_g_err = flat.of(lambda log_g: log_g)
@@ -50,13 +67,28 @@ def energy_distribution(
 ) -> xr.Dataset:
     """log P(E), averaged over each bin, and F(E) = -log P(E); two peaks, if there are two, and the valley between them.
 
-    barrier is the depth of the valley below the lower peak; beta_equal_height the inverse temperature at which both
-    peaks are equally high, barrier_equal_height the depth of the valley there, and low_peak, valley, high_peak the
-    energies of the three.  They are NaN for a single peak, and where the ladder has too few samples to resolve
-    the valley.  None of them depends on `bins`.
+    Parameters
+    ----------
+    ladder, beta, errors, **couplings
+        As in `partition_function`, but for a single target.
+    bins : int or sequence of floats
+        Number of bins, or their edges.
+
+    Returns
+    -------
+    Dataset
+        log_p and free_energy over energy with their errors, and bin_ess.  barrier is the depth of the valley below the
+        lower peak; beta_equal_height the inverse temperature at which both peaks are equally high, barrier_equal_height the
+        depth of the valley there, and low_peak, valley, high_peak the energies of the three.  They are NaN for a single
+        peak, and where there are too few samples to resolve the valley.  None of them depends on `bins`.
+
+    Examples
+    --------
+    >>> found = observables.energy_distribution(ladder, beta=1.0)
+    >>> found.free_energy.values, float(found.barrier)
     """
     pool = Pool.of(ladder)
-    targets = _one_target(pool, beta, couplings)
+    targets = Targets.single(pool, beta, couplings, "A distribution has")
     supported = estimate(pool, targets, no_moments)
     shape = Shape.of(pool, targets)
     edges = edges_for(*weighted_values(pool, targets, "energy"), bins)
@@ -112,10 +144,3 @@ def _barriers(pool: Pool, targets: Targets, shape: Shape, errors: str) -> dict[s
         depth = flat.of(lambda log_p: three[lower](log_p)[0] - three[1](log_p)[0])
         found["barrier"], found["barrier_err"] = float(depth.value[0]), float(depth.error[0])
     return found
-
-
-def _one_target(pool: Pool, beta: float, couplings: dict[str, Any]) -> Targets:
-    targets = Targets.grid(pool, beta, couplings)
-    if targets.dims:
-        raise ValueError(f"A distribution has one target: {targets.dims[0]} must be a single number.")
-    return targets

@@ -110,6 +110,31 @@ class Walk(Run):
         data.attrs = plain_attributes(self.data.attrs) | {"format": WALK_FORMAT}
         return write_netcdf(data, path, overwrite=overwrite)
 
+    def report(self) -> str:
+        """In words: what was sampled, by how many chains, and how well they moved.
+
+        Returns
+        -------
+        str
+            Three lines.
+
+        Examples
+        --------
+        >>> print(walk.report())
+        """
+        groups, sweeps, chains = self.energy.shape
+        acceptance = f", acceptance {float(self.data['acceptance'].mean()):.2f}" if "acceptance" in self.data else ""
+        undefined = float(self.attrs.get("undefined", 0.0))
+        return "\n".join(
+            [
+                f"walk of {self.problem}: {groups} groups of {chains} multicanonical chains, {sweeps} sweeps{acceptance}",
+                f"energies from {self.energy.min():.6g} to {self.energy.max():.6g}, the weight is given from "
+                f"{self.weight[0][0]:.6g} to {self.weight[0][-1]:.6g}",
+                "the energy was defined for every move" if not undefined else
+                f"NOT TO BE TRUSTED: the energy was undefined (NaN) for {undefined:.2g} of the moves",
+            ]
+        )
+
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Walk:
         """Read a walk into memory, and refuse any other file.

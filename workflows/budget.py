@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import xarray as xr
 
 import quenchphys as qp
 from quenchphys.settings import Settings, check_softness, check_whole
 from quenchphys.stopping import StopRule
+from quenchphys.walk import Walk
 
 # A walk is run in parts, each saved when it is finished.
 PARTS = 11
@@ -118,8 +118,8 @@ class WalkSettings:
         check_whole("seed", self.seed, 0)
 
     def walk(
-        self, problem: Any, start: np.ndarray | xr.Dataset, weight: tuple[np.ndarray, np.ndarray], part: int
-    ) -> xr.Dataset:
+        self, problem: Any, start: np.ndarray | Walk, weight: tuple[np.ndarray, np.ndarray], part: int
+    ) -> Walk:
         """One part of the walk, from where the part before it ended."""
         sweeps = math.ceil((BURN_IN if part == 0 else (1 - BURN_IN) / (PARTS - 1)) * self.sweeps)
         return qp.multicanonical(problem, start, *weight, sweeps=sweeps, seed=self.seed + WALK_SEED + part)

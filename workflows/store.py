@@ -110,18 +110,17 @@ class Study:
             shutil.rmtree(checkpoint)
         return ladder
 
-    def dataset(self, name: str, label: str, make: Callable[[], xr.Dataset]) -> xr.Dataset:
-        """The dataset of this name, from its file or newly made."""
+    def walk(self, name: str, label: str, make: Callable[[], qp.Walk]) -> qp.Walk:
+        """The walk of this name, from its file or newly run."""
         file = self._file(name)
         if file is None:
             return make()
         if agreed(file.exists()):
             self.message(f"{label}: read from {file}")
-            return read_netcdf(file)
+            return qp.Walk.load(file)
         with interruptible() as interrupted:
             found = make()
-            if first():
-                write_netcdf(found, file)
+            found.save(file)
             if any_of(bool(interrupted)):
                 raise self._interrupted()
         return found

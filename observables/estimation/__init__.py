@@ -1,0 +1,1 @@
+"""The one estimator behind every answer: targets, moments, weighted sums, and their errors."""

@@ -1,4 +1,4 @@
-"""What is one standard error?  The jackknife over independent blocks, or the genealogy where they are too few."""
+"""Standard errors: the jackknife over independent blocks, or the genealogy of a ladder where blocks are too few."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from observables.estimation.genealogy import covariance
 Array = np.ndarray
 Function = Callable[[Array, Array], Array]  # (log_z (T,), mean (T, m)) -> (T, ...)
 
-JACKKNIFE_BLOCKS = 8  # the scatter of four is below half of the error in one case of seven, of eight in one of forty
+# The scatter of four blocks is below half of the error in one case of seven, that of eight in one of forty.
+JACKKNIFE_BLOCKS = 8
 
 
 class Answer(NamedTuple):
+    """A value and its standard error."""
+
     value: Array
     error: Array
 
@@ -24,24 +27,27 @@ class Answer(NamedTuple):
 class Uncertain:
     """Functions of an estimate with their errors.
 
-    errors: "replicas" (jackknife), "genealogy", or "auto": the first where there are at least eight independent blocks.
+    errors: "replicas" (jackknife), "genealogy", or "auto": the first where there are at least eight independent blocks, and
+    for walks, which have no genealogy.
     """
 
     def __init__(self, found: Estimate, errors: str = "auto"):
         blocks = len(found.log_z)
         if errors not in ("auto", "replicas", "genealogy"):
             raise ValueError(f"errors must be 'auto', 'replicas' or 'genealogy', but {errors!r} was given.")
+        if errors == "genealogy" and not found.pool.of_ladders:
+            raise TypeError("Errors from the genealogy need ladders: chains have no ancestors; choose errors='replicas'.")
+        if errors == "auto":
+            errors = "replicas" if blocks >= JACKKNIFE_BLOCKS or not found.pool.of_ladders else "genealogy"
         if errors == "replicas" and blocks < 2:
-            raise ValueError(f"Errors from replicas need at least 2 independent replicas, but there is {blocks}.")
+            what = "replicas" if found.pool.of_ladders else "groups of chains"
+            raise ValueError(f"Errors from {what} need at least 2 independent ones, but there is {blocks}.")
         self.found = found
         self.method = errors
-        if errors == "genealogy" and not found.pool.of_ladders:
-            raise TypeError("Errors from the genealogy need ladders: walkers have no ancestors; ask for 'replicas'.")
-        if errors == "auto":
-            self.method = "replicas" if blocks >= JACKKNIFE_BLOCKS or not found.pool.of_ladders else "genealogy"
         self._covariance = covariance(found) if self.method == "genealogy" else None
 
     def of(self, function: Function) -> Answer:
+        """A function of log Z (T,) and the means (T, m), with its error."""
         log_z, mean = self.found.pooled()
         with np.errstate(invalid="ignore", divide="ignore"):
             value = function(log_z, mean)
@@ -51,7 +57,7 @@ class Uncertain:
     def _jackknife(self, function: Function) -> Array:
         """sqrt[(B - 1)/B sum (theta_(b) - mean theta_(.))^2], theta_(b) without block b."""
         blocks = range(len(self.found.log_z))
-        without = np.array([function(*self.found.pooled([c for c in blocks if c != b])) for b in blocks])
+        without = np.array([function(*self.found.without(b)) for b in blocks])
         return np.sqrt((len(blocks) - 1) * without.var(axis=0))
 
     def _delta(self, function: Function) -> Array:
@@ -74,12 +80,15 @@ class Uncertain:
         return np.sqrt(np.maximum(variance, 0))
 
     def log_correction(self, error: Array) -> Array:
-        """What is added to log Z, the logarithm of the mean Z of the blocks, with this error, to remove its bias.
+        """The correction of log Z, the logarithm of the mean Z of the blocks, for its bias, given its error.
 
         The Z of a block with telescoped volumes is unbiased, so the logarithm of the mean of B of them is low by
         error^2/2.  With self-consistent volumes it is log Z that is nearly unbiased (on exact ladders its bias is a
         fifth of its variance, not a half), so the logarithm of the mean Z is high by (B - 1) error^2/2.
+        Groups of chains share one scale c, whose logarithm is nearly unbiased: there is nothing to correct.
         """
+        if not self.found.pool.of_ladders:
+            return np.zeros_like(error)
         if self.found.pool.volumes == "telescoped":
             return error**2 / 2
         return -(len(self.found.log_z) - 1) * error**2 / 2

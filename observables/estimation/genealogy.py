@@ -1,4 +1,4 @@
-"""How large is the error of a single ladder?  Families of particles, read from the genealogy, as independent groups.
+"""The error of a single ladder: families of particles, read from the genealogy, as independent groups.
 
 An estimate is a function of the populations of all levels.  A particle moves it in two ways: by its own weight, and by
 the volume ratios G_{k+1}/G_k = sum_j w_kj r_k(U_kj) it takes part in, on which all later volumes rest.  To first order
@@ -26,7 +26,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from observables.estimation.estimator import Bins, Columns, Estimate, Targets, along
+from observables.estimation.estimator import Estimate
+from observables.estimation.moments import Bins, Columns
+from observables.estimation.targets import Targets
 from observables.samples.mixture import log_factor
 from observables.samples.of_ladders import Replica
 from observables.samples.wham import Likelihood
@@ -44,13 +46,23 @@ def covariance(found: Estimate, lag: int | None = None) -> Array:
     log_total = log_z + np.log(len(found.log_z))
     size = 1 + mean.shape[1]
     result = np.zeros((len(log_z), size, size))
-    for block, log_bases in zip(found.pool.blocks, found.pool.log_base, strict=True):
-        for group in zip(*(along(found.targets, replica) for replica in block), strict=True):
+    for samples, log_bases in zip(found.pool.blocks, found.pool.log_base, strict=True):
+        block = [replica for replica in samples if isinstance(replica, Replica)]
+        for group in zip(*(found.targets.along(replica) for replica in block), strict=True):
             some = group[0][0]
             beta = np.array([found.targets.points[t]["beta"] for t in some])
             parts = [
-                Terms(found.targets, r, base, energy, found.moments(r, energy), beta, log_total[some], mean[some])
-                for r, base, (_, energy) in zip(block, log_bases, group, strict=True)
+                Terms(
+                    targets=found.targets,
+                    replica=replica,
+                    log_base=base,
+                    energy=energy,
+                    values=found.moments(replica, energy),
+                    beta=beta,
+                    log_total=log_total[some],
+                    mean=mean[some],
+                )
+                for replica, base, (_, energy) in zip(block, log_bases, group, strict=True)
             ]
             for part in parts:
                 length = lag if lag is not None else choose_lag(part.replica)
@@ -172,7 +184,7 @@ _responses: WeakKeyDictionary[Replica, tuple[Array, csr_array]] = WeakKeyDiction
 
 
 def response_to_slopes(replica: Replica, slopes: Array) -> Array:
-    """b at the levels, with H b = a; the inverse of H is kept for the next question."""
+    """b at the levels, with H b = a; the inverse of H is kept for the next call."""
     if replica not in _responses:
         likelihood = Likelihood(replica)
         hessian = likelihood.derivatives(np.zeros(likelihood.hats.shape[1]))[1]

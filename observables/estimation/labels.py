@@ -1,4 +1,4 @@
-"""What do the numbers mean?  Answers become datasets with coordinates, units, long names and provenance."""
+"""Labels of a result: coordinates, units, long names and provenance."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ def dataset(
 
 
 def label(result: xr.Dataset, uncertain: Uncertain) -> xr.Dataset:
+    """Long names and units of all variables, and the attributes of the pool."""
     for name in result.variables:
         text = str(name)
         base = text.removesuffix("_err")

@@ -1,0 +1,1 @@
+"""The samples behind an answer: replicas of ladders and groups of chains, with their base weights."""

@@ -1,7 +1,7 @@
-"""What is Z in absolute terms?  Walkers know it up to a factor, which the exact draws from the prior they meet give them.
+"""The absolute scale of a walk: log c by Bennett's acceptance ratio with exact draws from the prior.
 
-Walkers have the density pi(x) w(U)/c with an unknown c = int pi w, draws from the prior have pi(x).  Where both are found
-their numbers must agree: with n samples of walkers and m draws, and r = (n/m) w/c, the best use of both is the c at which
+Chains have the density pi(x) w(U)/c with an unknown c = int pi w, draws from the prior have pi(x).  Where both are found
+their numbers must agree: with n samples of chains and m draws, and r = (n/m) w/c, the best use of both is the c at which
 
     sum over draws of r/(1 + r) = sum over samples of 1/(1 + r)
 
@@ -11,15 +11,14 @@ number of samples that could as well be draws, or the other way round.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from observables.estimation.estimator import Columns, Targets, estimate
-from observables.samples.of_ladders import Samples
-from observables.samples.pool import Pool
+from observables.samples.of_walks import Group
 
 Array = np.ndarray
 
@@ -27,7 +26,7 @@ FAR = 40.0  # beyond all log w: there every sample could be a draw, or every dra
 
 
 class Scale(NamedTuple):
-    """log c of a pool of walkers."""
+    """log c of the groups of a walk."""
 
     log_c: float
     without: Array
@@ -36,49 +35,34 @@ class Scale(NamedTuple):
     """samples and draws of each group that could be either, (group,)"""
 
 
-def scale_of(pool: Pool) -> Scale:
-    """From what the groups of `observables.walked` saw, and the draws that came with it."""
-    groups = [(replica.log_w, replica.prior_log_w) for replica in pool.replicas]
-    ratio = np.log(groups[0][0].size / groups[0][1].size)
+def scale_of(groups: Sequence[Group]) -> Scale:
+    """log c from the samples of all groups and the prior draws that came with them.
+
+    Parameters
+    ----------
+    groups
+        Groups of chains with one weight w, such as those of `Pool(walk).blocks`.
+
+    Returns
+    -------
+    Scale
+        log c, log c without each group (for the jackknife), and how often samples and draws met in each group.
+    """
+    ratio = np.log(groups[0].log_w.size / groups[0].prior_log_w.size)
 
     def sums(log_c: float) -> tuple[Array, Array]:
         """Draws minus samples and (minus) the derivative of that with respect to log c, (group,)."""
         found = []
-        for samples, draws in groups:
-            could = expit(ratio + draws - log_c), expit(log_c - ratio - samples)
+        for group in groups:
+            could = expit(ratio + group.prior_log_w - log_c), expit(log_c - ratio - group.log_w)
             found.append([could[0].sum() - could[1].sum(), sum((p * (1 - p)).sum() for p in could)])
         surplus, slope = np.array(found).T
         return surplus, slope
 
-    known = np.concatenate([part[np.isfinite(part)] for group in groups for part in group]) + ratio
+    parts = [part for group in groups for part in (group.log_w, group.prior_log_w)]
+    known = np.concatenate([part[np.isfinite(part)] for part in parts]) + ratio
     log_c = float(brentq(lambda log_c: sums(log_c)[0].sum(), known.min() - FAR, known.max() + FAR, xtol=1e-9))
     surplus, slope = sums(log_c)
-    with np.errstate(divide="ignore", invalid="ignore"):  # walkers that meet no draw have no scale
+    with np.errstate(divide="ignore", invalid="ignore"):  # chains that meet no draw have no scale
         without = log_c + (surplus.sum() - surplus) / (slope.sum() - slope)
     return Scale(log_c, without, slope)
-
-
-def scaled(pool: Pool, scale: Scale) -> Pool:
-    """The same samples, of which Z is known absolutely."""
-    base = [[b + scale.log_c - np.log(b.size) for b in block] for block in pool.log_base]
-    return Pool.of_samples(pool.ladders, pool.blocks, base, pool.volumes)
-
-
-def log_z_error(pool: Pool, scale: Scale, by: str, cut: float, **couplings: float) -> Array:
-    """The error of log Z of both phases (`by` < `cut`, and not) of a scaled pool, by leaving out one group after the other.
-
-    A group that was longer in the first phase met more draws too, so that both are to be left out together.
-    """
-
-    def phases(replica: Samples, u: Array) -> Columns:
-        ordered = replica.observable(by) >= cut
-        return Columns([(~ordered).astype(float), ordered.astype(float)])
-
-    found = estimate(pool, Targets.grid(pool, 1.0, couplings), phases, check=False)
-    blocks = range(len(pool.blocks))
-    without = []
-    with np.errstate(divide="ignore", invalid="ignore"):  # a phase nobody met has no error
-        for left_out in blocks:
-            log_z, mean = found.pooled([b for b in blocks if b != left_out])
-            without.append(log_z[0] + np.log(mean[0]) + scale.without[left_out])
-        return np.sqrt((len(blocks) - 1) * np.var(without, axis=0))

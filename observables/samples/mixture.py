@@ -1,4 +1,4 @@
-"""How densely did a replica sample energy U?  D(U) = sum_l n_l f_l(U) / G_l, the denominator of every weight.
+"""The mixture a replica sampled from: D(U) = sum_l n_l f_l(U) / G_l, the denominator of every weight.
 
 The sum runs over all levels and the prior draws (f = 1, G = 1).  It depends on U alone, so millions of particles share
 one table of log D, filled exactly at its nodes and interpolated by cubics that match value and slope.  The table is

@@ -1,4 +1,4 @@
-"""What did one independent run sample?  Its prior draws, then its levels, as one flat axis of samples."""
+"""Samples of a ladder: prior draws, then all levels, as one flat axis for each replica."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
+from observables.samples.base import Couplings, Samples
 from observables.samples.mixture import Mixture
 from quenchphys.ladder import Ladder
 
 Array = np.ndarray
-Couplings = Mapping[str, tuple[float, str, float]]  # {name: (value, observable, factor)}
-
 
 ENERGY_BINS = 3000  # at least; as many as levels, so that a bin is narrow compared to the slack
 EXAMINED = 300_000  # energies from which the edges of these bins are chosen
@@ -32,35 +31,6 @@ class Grid(NamedTuple):
 
     def bin(self, energy: Array) -> Array:
         return np.searchsorted(self.edges, energy, side="right").astype(np.int32)
-
-
-class Samples:
-    """One flat axis of samples that the estimator can ask."""
-
-    couplings: Couplings
-
-    @property
-    def energy(self) -> Array:
-        """U of every sample."""
-        raise NotImplementedError
-
-    def observable(self, name: str) -> Array:
-        """An observable, or "energy", of every sample."""
-        raise NotImplementedError
-
-    @property
-    def bottom(self) -> float:
-        """The energy below which hardly anything was sampled."""
-        raise NotImplementedError
-
-    def energy_at(self, couplings: Mapping[str, float]) -> Array:
-        """U' = U + sum (new - old) * factor * observable, of every sample."""
-        energy = self.energy.astype(float)
-        for name, new in couplings.items():
-            old, observable, factor = self.couplings[name]
-            if new != old:
-                energy += (new - old) * factor * self.observable(observable).astype(float)
-        return energy
 
 
 BOTTOM_FRACTION = 0.02  # of the last level's particles

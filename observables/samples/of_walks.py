@@ -1,10 +1,6 @@
-"""What do walkers say?  A ladder gives them a weight that makes them walk, they give back samples in equilibrium.
+"""Samples of multicanonical chains: one flat axis for each group, and the configurations chains start from.
 
-The energies a ladder sampled have the density g(U) D(U), D the mixture of its levels (see `mixture`): about as many at each
-as its levels are dense, which is where U is hard to cross.  Walkers with the weight w = D meet energies as often.  Between
-two phases w is D, beyond them log w goes on straight, so that they end in canonical tails.
-
-A sample of walkers has the base weight 1/w up to a common factor, which `absolute` finds.
+A sample has the base weight 1/w, up to a common factor that exact draws from the prior give (see `bennett`).
 """
 
 from __future__ import annotations
@@ -14,72 +10,67 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import xarray as xr
 
-from observables.samples.of_ladders import Couplings, Samples
-from observables.samples.pool import Pool, Source
+from observables.samples.base import Couplings, Samples
 from quenchphys.ladder import Ladder
+from quenchphys.walk import Walk
 
 Array = np.ndarray
 
-NODES = 600  # of the weight
 BOTTOM = 1e-3  # of the samples: what lies below them was not sampled
 
 
-def flat_weight(ladder: Source, low: float, high: float) -> tuple[Array, Array]:
-    """Energies from `low` to `high`, and log D of the ladder there: the weight for `quenchphys.multicanonical`."""
-    energy = np.linspace(low, high, NODES)
-    return energy, np.logaddexp.reduce([r.mixture.log_density(energy) for r in Pool.of(ladder).replicas], axis=0)
-
-
 @dataclass(frozen=True, eq=False)
-class Walked(Samples):
-    """One group of walkers: what it saw, as one flat axis of samples."""
+class Group(Samples):
+    """One group of chains."""
 
     log_w: Array
+    """log of the weight w at every sample"""
     prior_log_w: Array
-    """of exact draws from the prior"""
-    seen: Mapping[str, Array]
+    """log of the weight w at exact draws from the prior"""
+    recorded: Mapping[str, Array]
+    """energy and every observable"""
     couplings: Couplings
 
     @property
     def energy(self) -> Array:
-        return self.seen["energy"]
+        return self.recorded["energy"]
 
     def observable(self, name: str) -> Array:
-        return self.seen[name]
+        return self.recorded[name]
 
     @cached_property
     def bottom(self) -> float:
         return float(np.quantile(self.energy, BOTTOM))
 
 
-def walked(ladder: Ladder, walks: Sequence[xr.Dataset]) -> Pool:
-    """A pool of what walkers saw, one block for each of their groups, to be asked like one of ladders.
+def groups_of(walk: Walk) -> list[Group]:
+    """The groups of a walk, each with all its sweeps and chains."""
+    table = {name: walk.data[name].values for name in ("energy", *walk.observables)}
+    log_w, prior_log_w = walk.data["log_w"].values, walk.data["prior_log_w"].values
+    return [
+        Group(
+            log_w=log_w[g].ravel(),
+            prior_log_w=prior_log_w[g].ravel(),
+            recorded={name: values[g].ravel() for name, values in table.items()},
+            couplings=walk.couplings,
+        )
+        for g in range(walk.data.sizes["group"])
+    ]
 
-    `ladder` is one of the same problem at the same couplings.  Z is known up to a factor: see `absolute`.
+
+def crossings(walks: Sequence[Walk], by: str, inner: Sequence[float]) -> Array:
+    """Number of crossings from one phase to the other, (group,), in successive parts of a walk.
+
+    A chain is in a phase while the observable `by` is below the first or above the second value of `inner`.
     """
-    names = ["energy", "log_w", "prior_log_w", *ladder.observables]
-    table = {name: np.concatenate([walk[name].values for walk in walks], axis=1) for name in names}
-    groups = []
-    for g in range(len(table["energy"])):
-        own = {name: values[g].ravel() for name, values in table.items()}
-        groups.append(Walked(own.pop("log_w"), own.pop("prior_log_w"), own, ladder.couplings))
-    return Pool.of_samples([ladder], [[group] for group in groups], [[-group.log_w] for group in groups], "walked")
-
-
-def crossings(walks: Sequence[xr.Dataset], by: str, inner: Sequence[float]) -> Array:
-    """How often walkers of each group went from one phase to the other, (group,).
-
-    A walker is in a phase below the first or above the second of the values `inner` of an observable.
-    """
-    value = np.concatenate([walk[by].values for walk in walks], axis=1)
+    value = np.concatenate([walk.data[by].values for walk in walks], axis=1)
     phase = np.where(value < inner[0], -1, np.where(value > inner[1], 1, 0))
     return np.array([sum(np.count_nonzero(np.diff(one[one != 0])) for one in group.T) for group in phase])
 
 
-def spread_starts(ladder: Ladder, low: float, high: float, groups: int, walkers: int, seed: int = 0) -> Array:
-    """Configurations of a ladder, (group, walker, ...), at levels equally far apart, with energies between the two."""
+def spread_starts(ladder: Ladder, low: float, high: float, groups: int, chains: int, seed: int = 0) -> Array:
+    """Configurations of a ladder, (group, chain, ...), at equally spaced levels, with energies between low and high."""
     fields = ladder.configurations["field"].values
     levels, particles = (ladder.configurations[name].values for name in ("level", "particle"))
     energies = ladder.particles["energy"].values
@@ -94,19 +85,18 @@ def spread_starts(ladder: Ladder, low: float, high: float, groups: int, walkers:
     pictures = np.concatenate([field for _, field in found])[order]
     if len(pictures) == 0:
         raise ValueError(f"The ladder kept no configuration with an energy between {low:.6g} and {high:.6g}.")
-    count = groups * walkers
-    # Every group gets its own comb over all levels.
+    count = groups * chains
+    # Neighbours go to different groups, so that each group is spread over all levels.
     place = (np.arange(count) + np.random.default_rng(seed).random()) * len(pictures) / count
-    return pictures[place.astype(int)].reshape(walkers, groups, *pictures.shape[1:]).swapaxes(0, 1)
+    return pictures[place.astype(int)].reshape(chains, groups, *pictures.shape[1:]).swapaxes(0, 1)
 
 
-def respread(walks: Sequence[xr.Dataset], like: Array) -> Array:
-    """Configurations with which walks ended, (group, walker, ...), with energies spread like the given ones."""
-    last = walks[0]["last"]
-    groups, walkers = last.shape[:2]
-    energies = np.concatenate([walk["energy"].values[:, -1].ravel() for walk in walks])
-    pictures = np.concatenate([walk["last"].values.reshape(-1, *last.shape[2:]) for walk in walks])
-    wanted = np.quantile(like, (np.arange(groups * walkers) + 0.5) / (groups * walkers))
+def respread(walks: Sequence[Walk], like: Array) -> Array:
+    """Last configurations of walks, (group, chain, ...), chosen so that their energies are spread like the given ones."""
+    groups, chains, *shape = walks[0].last.shape
+    energies = np.concatenate([walk.energy[:, -1].ravel() for walk in walks])
+    pictures = np.concatenate([walk.last.reshape(-1, *shape) for walk in walks])
+    wanted = np.quantile(like, (np.arange(groups * chains) + 0.5) / (groups * chains))
     nearest = np.abs(energies[:, None] - wanted).argmin(axis=0)
-    # Neighbours in energy go to different groups, so that each has its own comb over all of them.
-    return pictures[nearest].reshape(walkers, groups, *last.shape[2:]).swapaxes(0, 1)
+    # Neighbours in energy go to different groups, so that each group is spread over all energies.
+    return pictures[nearest].reshape(chains, groups, *shape).swapaxes(0, 1)

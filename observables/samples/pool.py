@@ -1,106 +1,178 @@
-"""Which samples does an answer rest on?  Ladders become replicas, replicas become independent blocks.
+"""The samples an answer rests on: ladders become replicas, walks become groups, both become independent blocks.
 
-Every sample carries its base weight, log(n_k w_kj / D), so that exp(base) t(x) is its weight for any target pi(x) t(x).
+Every sample carries its base weight, so that exp(base) t(x) is its weight for any target pi(x) t(x): log(n_k w_kj / D) in
+a ladder, log(c / (n w)) in a walk with n samples a group, where c is the absolute scale (see `bennett`).
 
-A block is a set of replicas that together give one estimate.  Replicas of one problem are a block each.  Ladders run
-at different couplings are dealt out so that every block has at least one replica of each; D is then the sum of theirs,
-each at its own energy.
+A block is a set of samples that together give one estimate.  Replicas of one problem are a block each, and so are groups
+of chains.  Ladders run at different couplings are dealt out so that every block has at least one replica of each; D is
+then the sum of theirs, each at its own energy.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from observables.samples.of_ladders import Couplings, Replica, Samples, replicas_of
+from observables.samples.base import Couplings, Samples
+from observables.samples.bennett import Scale, scale_of
+from observables.samples.of_ladders import Replica, replicas_of
+from observables.samples.of_walks import Group, groups_of
 from observables.samples.wham import with_self_consistent_volumes
 from quenchphys.ladder import Ladder
+from quenchphys.run import Run
+from quenchphys.walk import Walk, joined
 
 Array = np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pool:
-    """All samples of one or several ladders of the same problem, ready to be asked.
+    """All samples of ladders or of a walk, with their weights.
 
-    Every function of `observables` takes a ladder, several, or a `Pool`; a pool built once saves the volumes and the
-    table of D when many questions are asked.
+    Every function of `observables` takes a ladder, a walk, several of them, or a `Pool`; a pool built once saves the
+    volumes, the table of D and the absolute scale when several observables are wanted.
 
-    volumes: "self-consistent" (WHAM), which uses every overlap of levels, or "telescoped", as the run measured them.
+    Parameters
+    ----------
+    source : Ladder, Walk, or a sequence of either
+        Ladders of the same problem, whose couplings may differ; or a walk, whole or in its successive parts.
+    volumes : str
+        Volumes of the levels of ladders: "self-consistent" (WHAM), which uses every overlap of levels, or "telescoped",
+        as the run measured them.  A walk has none.
+
+    Examples
+    --------
+    >>> pool = observables.Pool([first, second])
+    >>> observables.thermodynamics(pool, beta=[0.5, 1.0])
+    >>> observables.partition_function(observables.Pool(ladder, volumes="telescoped"))
+    >>> observables.phase_weights(observables.Pool(walk))
     """
 
-    ladders: Sequence[Ladder]
-    volumes: str
-    blocks: Sequence[Sequence[Any]] = field(init=False)  # Replica, or other Samples
-    log_base: list[list[Array]] = field(init=False)
+    source: Ladder | Walk | Sequence[Ladder] | Sequence[Walk]
+    volumes: str = "self-consistent"
 
-    def __init__(self, ladders: Ladder | Sequence[Ladder], volumes: str = "self-consistent"):
-        if volumes not in ("self-consistent", "telescoped"):
-            raise ValueError(f"volumes must be 'self-consistent' or 'telescoped', but {volumes!r} was given.")
-        ladders = [ladders] if isinstance(ladders, Ladder) else list(ladders)
-        strangers = [type(ladder).__name__ for ladder in ladders if not isinstance(ladder, Ladder)]
-        if strangers or not ladders:
-            raise TypeError(
-                f"A ladder or a list of ladders is needed, but {strangers[0] if strangers else '[]'} was given."
-            )
-        _check_same_problem(ladders)
-        object.__setattr__(self, "ladders", ladders)
-        replicas = [replica for ladder in ladders for replica in replicas_of(ladder)]
-        if volumes == "self-consistent":
-            replicas = [with_self_consistent_volumes(replica) for replica in replicas]
-        object.__setattr__(self, "volumes", volumes)
-        object.__setattr__(self, "blocks", _deal(replicas))
-        object.__setattr__(self, "log_base", [_base_weights(block) for block in self.blocks])
-
-    @classmethod
-    def of_samples(
-        cls, ladders: Sequence[Ladder], blocks: Sequence[Sequence[Samples]], log_base: list[list[Array]], volumes: str
-    ) -> Pool:
-        """Samples with these base weights, which the ladders of their problem may stand for."""
-        pool = object.__new__(cls)
-        for name, value in (("ladders", ladders), ("volumes", volumes), ("blocks", blocks), ("log_base", log_base)):
-            object.__setattr__(pool, name, value)
-        return pool
+    def __post_init__(self) -> None:
+        if self.volumes not in ("self-consistent", "telescoped"):
+            raise ValueError(f"volumes must be 'self-consistent' or 'telescoped', but {self.volumes!r} was given.")
+        runs = self._given
+        kinds = {type(run) for run in runs}
+        if not runs or not (all(issubclass(kind, Ladder) for kind in kinds) or all(issubclass(k, Walk) for k in kinds)):
+            given = ", ".join(sorted(kind.__name__ for kind in kinds)) or "an empty list"
+            raise TypeError(f"A ladder, a walk, or a list of either is needed, but {given} was given.")
+        check = _check_parts if self._walks else _check_same_problem
+        check(runs)
+        self.log_base  # noqa: B018 - found now, so that samples which have no weights are refused here
 
     @staticmethod
-    def of(source: Ladder | Sequence[Ladder] | Pool) -> Pool:
+    def of(source: Source) -> Pool:
+        """The pool of a source, or the source itself if it is a pool."""
         return source if isinstance(source, Pool) else Pool(source)
 
+    @staticmethod
+    def of_levels(source: Source, question: str) -> Pool:
+        """A pool of ladders, for a question about levels."""
+        pool = Pool.of(source)
+        if not pool.of_ladders:
+            raise TypeError(f"{question} needs ladders: the chains of a walk have no levels.")
+        return pool
+
+    # Where the samples come from.
+
+    @cached_property
+    def _given(self) -> list[Any]:
+        return [self.source] if isinstance(self.source, Run) else list(self.source)
+
     @property
-    def replicas(self) -> list[Any]:
-        return [replica for block in self.blocks for replica in block]
+    def ladders(self) -> list[Ladder]:
+        """The ladders; none for a walk."""
+        return [run for run in self._given if isinstance(run, Ladder)]
+
+    @property
+    def _walks(self) -> list[Walk]:
+        return [run for run in self._given if isinstance(run, Walk)]
 
     @property
     def of_ladders(self) -> bool:
-        """Whether the samples have levels and ancestors; those of walkers have not."""
-        return all(isinstance(replica, Replica) for replica in self.replicas)
+        """Whether the samples have levels and ancestors; those of chains have not."""
+        return not self._walks
 
-    @staticmethod
-    def of_levels(source: Ladder | Sequence[Ladder] | Pool, question: str) -> Pool:
-        """A pool for a question that only ladders answer."""
-        pool = Pool.of(source)
-        if not pool.of_ladders:
-            raise TypeError(f"{question} is a question to ladders: walkers have no levels.")
-        return pool
+    @property
+    def run(self) -> Run:
+        """The first run: its couplings are those of a target where no others are given."""
+        return self._given[0]
 
     @property
     def observables(self) -> list[str]:
-        return self.ladders[0].observables
+        """Names of the recorded observables."""
+        return self.run.observables
 
     @property
     def couplings(self) -> Couplings:
-        """Those of the first ladder: what a target has where nothing else is asked."""
-        return self.ladders[0].couplings
+        """Couplings of the first run."""
+        return self.run.couplings
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """What a result repeats from its ladders."""
-        attrs = {k: v for k, v in self.ladders[0].attrs.items() if isinstance(v, str | int | float | bool)}
-        return attrs | {"ladders": len(self.ladders), "replicas": len(self.replicas), "volumes": self.volumes}
+        """Attributes that a result takes over from its runs."""
+        attrs = {k: v for k, v in self.run.attrs.items() if isinstance(v, str | int | float | bool)}
+        if self.of_ladders:
+            return attrs | {"ladders": len(self.ladders), "replicas": len(self.replicas), "volumes": self.volumes}
+        return attrs | {"parts": len(self._walks), "groups": len(self.blocks)}
+
+    # The samples and their weights.
+
+    @cached_property
+    def blocks(self) -> Sequence[Sequence[Samples]]:
+        """Independent sets of samples."""
+        if self._walks:
+            return [[group] for group in self._groups]
+        replicas = [replica for ladder in self.ladders for replica in replicas_of(ladder)]
+        if self.volumes == "self-consistent":
+            replicas = [with_self_consistent_volumes(replica) for replica in replicas]
+        return _deal(replicas)
+
+    @cached_property
+    def log_base(self) -> list[list[Array]]:
+        """Base weights of the samples of every block."""
+        if self.scale is not None:
+            log_c = self.scale.log_c
+            return [[-group.log_w + log_c - np.log(group.log_w.size)] for group in self._groups]
+        return [_base_weights([replica for replica in block if isinstance(replica, Replica)]) for block in self.blocks]
+
+    @cached_property
+    def _groups(self) -> list[Group]:
+        return groups_of(joined(self._walks)) if self._walks else []
+
+    @cached_property
+    def scale(self) -> Scale | None:
+        """The absolute scale of a walk; None for ladders, whose volumes are absolute."""
+        return scale_of(self._groups) if self._walks else None
+
+    @property
+    def weighted(self) -> Iterator[tuple[Samples, Array]]:
+        """Every set of samples with its base weights."""
+        for block, bases in zip(self.blocks, self.log_base, strict=True):
+            yield from zip(block, bases, strict=True)
+
+    @property
+    def samples(self) -> list[Samples]:
+        """Every replica, or every group of chains."""
+        return [samples for block in self.blocks for samples in block]
+
+    @property
+    def replicas(self) -> list[Replica]:
+        """The replicas of ladders; none for a walk."""
+        return [samples for samples in self.samples if isinstance(samples, Replica)]
+
+    def check_recorded(self, name: str) -> None:
+        """Refuse an observable that was not recorded."""
+        if name not in ("energy", *self.observables):
+            known = ", ".join(["energy", *self.observables])
+            raise ValueError(f"No observable {name!r} was recorded; there are: {known}.")
 
 
 def _check_same_problem(ladders: Sequence[Ladder]) -> None:
@@ -109,17 +181,29 @@ def _check_same_problem(ladders: Sequence[Ladder]) -> None:
         if _identity(other) != _identity(first):
             raise ValueError(
                 "Only ladders of the same problem, which differ in their couplings alone, can be pooled, but "
-                f"{first.attrs.get('problem')!r} and {other.attrs.get('problem')!r} with the parameters "
-                f"{first.attrs.get('parameters')} and {other.attrs.get('parameters')} were given."
+                f"{first.problem!r} and {other.problem!r} with the parameters {first.parameters} and {other.parameters} "
+                "were given."
             )
 
 
-def _identity(ladder: Ladder) -> tuple[Any, ...]:
-    """What pooled ladders have in common: the prior and the meaning of the couplings, not their values."""
-    parameters = json.loads(ladder.attrs.get("parameters", "{}"))
-    fixed = {name: value for name, value in parameters.items() if name not in (*ladder.couplings, "couplings")}
-    meaning = {name: (observable, factor) for name, (_, observable, factor) in ladder.couplings.items()}
-    return ladder.attrs.get("problem"), ladder.attrs.get("dimension"), fixed, ladder.observables, meaning
+def _check_parts(walks: Sequence[Walk]) -> None:
+    """Parts of one walk have the same chains, and the same weight at the same couplings."""
+    first = walks[0]
+    for other in walks[1:]:
+        same = _identity(other) == _identity(first) and other.couplings == first.couplings
+        same = same and other.last.shape == first.last.shape
+        if not same or not all(np.array_equal(a, b) for a, b in zip(first.weight, other.weight, strict=True)):
+            raise ValueError(
+                "Only successive parts of one walk can be pooled: the problem, its couplings, the chains and the weight of "
+                f"all parts must be the same, but walks of {first.problem!r} and {other.problem!r} that differ were given."
+            )
+
+
+def _identity(run: Run) -> tuple[Any, ...]:
+    """What pooled runs have in common: the prior and the meaning of the couplings, not their values."""
+    fixed = {name: value for name, value in run.parameters.items() if name not in (*run.couplings, "couplings")}
+    meaning = {name: (observable, factor) for name, (_, observable, factor) in run.couplings.items()}
+    return run.problem, run.dimension, fixed, run.observables, meaning
 
 
 def _deal(replicas: list[Replica]) -> list[list[Replica]]:
@@ -145,4 +229,4 @@ def _base_weights(block: Sequence[Replica]) -> list[Array]:
     return weights
 
 
-Source = Ladder | Sequence[Ladder] | Pool  # what every function of `observables` takes
+Source = Ladder | Walk | Sequence[Ladder] | Sequence[Walk] | Pool  # what every function of `observables` takes

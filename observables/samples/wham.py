@@ -1,4 +1,4 @@
-"""Are the level volumes consistent with the particles?  The self-consistent (WHAM) solution on the same mixture.
+"""Self-consistent level volumes: the WHAM solution on the mixture of all levels.
 
 The G_l that maximise the likelihood of all samples, prior draws included, minimise the convex function
 
@@ -74,9 +74,10 @@ def self_consistent_volumes(replica: Replica) -> Array:
 
 
 def with_self_consistent_volumes(replica: Replica) -> Replica:
+    """The same replica with volumes from WHAM."""
     volumes = self_consistent_volumes(replica)
     if not np.all(np.isfinite(volumes)):
-        raise ValueError("The level volumes cannot be made self-consistent; ask a Pool(ladder, volumes='telescoped').")
+        raise ValueError("The level volumes cannot be made self-consistent; use Pool(ladder, volumes='telescoped').")
     return replica.with_volumes(volumes)
 
 

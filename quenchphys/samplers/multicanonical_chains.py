@@ -1,19 +1,20 @@
-"""`multicanonical`: chains that walk up and down the energies, in equilibrium, with a weight that depends on U alone.
+"""Multicanonical chains with a fixed weight in U.
 
-A ladder passes every energy once, and what its particles had no time to forget stays in the volumes.  Chains of density
+A ladder passes every energy once, and residual autocorrelation of its particles biases the volumes.  Chains of density
 
     rho(x) = pi(x) w(U(x))
 
-walk as often as time allows through all energies at which w g is about constant, g the density of states; a ladder knows
-such a w (`observables.flat_weight`).  Whatever w is, its samples have the exact weights exp(-beta U)/w(U) for any target:
-a poor w costs time, never a bias.  Berg and Neuhaus 1992.
+travel through all energies at which w g is about constant, g the density of states, as often as time allows; a ladder
+knows such a w (`observables.flat_weight`).  Whatever w is, their samples have the exact weights exp(-beta U)/w(U) for any
+target: a poor w costs time, never a bias.  Berg and Neuhaus 1992.
 
-Replicas are groups of walkers with nothing in common but w; within one, walkers share the step size and the scale, which
-are tuned while they warm up and fixed before anything is recorded.
+Groups of chains have nothing in common but w.  Within a group, chains share the step size and the scale, which are tuned
+in the burn-in and fixed before anything is recorded.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Sequence
@@ -34,23 +35,25 @@ from quenchphys.parallel.loops import map_rows
 from quenchphys.parallel.processes import to_host
 from quenchphys.parallel.random_numbers import GENERATOR, keys_of
 from quenchphys.parallel.sharding import ParticleSharding, largest_tile, set_size
-from quenchphys.problem import check, view
+from quenchphys.problem import Problem, ProblemView, check, view
 from quenchphys.settings import check_kernel, check_whole
 from quenchphys.smc.density import Density, Point, configurations, evaluate, positions
 from quenchphys.smc.loop import contained
 from quenchphys.smc.mutation import Effort, Level, Particles, move
 from quenchphys.smc.plan import Plan, Work
 from quenchphys.smc.step import read_scale
+from quenchphys.storage.attributes import kernel_as_json, problem_attributes, software_attributes
 from quenchphys.tuning.scale import ScoreStatistics, track
+from quenchphys.walk import Walk
 
 Array = jax.Array
 
 SWEEPS = 16  # in one device call
-TRANSITIONS = 4  # in one sweep, after which walkers are measured
-DRAWS = 8  # from the prior, a walker and device call
+TRANSITIONS = 4  # of the kernel in one sweep, after which chains are measured
+DRAWS = 8  # exact draws from the prior, per chain and device call
 TABLE = 1024  # intervals of the weight
-TUNED = ("step_size", "scale")  # what a walk that goes on takes over
-# Long trajectories, in which walls move: chosen by how many gradients phi^6 at L = 40 takes to cross.
+FORMAT = "quenchphys walk 1"
+# Long trajectories, in which domain walls move: chosen by the number of gradients that phi^6 at L = 40 takes to cross.
 LONG, LONG_ON_SITES = HMC(leapfrogs=20), MinimumNorm(steps=24)
 
 
@@ -88,7 +91,7 @@ class Weight(NamedTuple):
         exact = Weight(*(np.asarray(part, float) for part in self))
         return exact._at(np.asarray(energy, float), np)[0]
 
-    # What `Density` asks of a family; the level is the same for ever.
+    # The family of densities that `Density` needs; here there is one level only, so its parameter is not used.
 
     def slope(self, energy: Array, parameter: Array) -> Array:
         return self._at(energy, jnp)[1]
@@ -97,8 +100,8 @@ class Weight(NamedTuple):
         return self._at(proposed, jnp)[0] - self._at(energy, jnp)[0]
 
 
-class Walkers(NamedTuple):
-    """(replica, walker, ...) and (replica, ...)."""
+class Chains(NamedTuple):
+    """State of all chains: arrays (group, chain, ...) and (group, ...)."""
 
     key: Array
     common: Array
@@ -109,7 +112,7 @@ class Walkers(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What is recorded of a sweep: (replica, walker) and (replica,)."""
+    """What is recorded of a sweep: (group, chain) and (group,)."""
 
     energy: Array
     observables: dict[str, Array]
@@ -117,32 +120,32 @@ class Seen(NamedTuple):
     undefined: Array
 
 
-def sweep(problem: Any, plan: Plan, weight: Any, walkers: Walkers, tune: Array) -> tuple[Walkers, Seen]:
-    """Move every walker, look at it, and tune the kernel if asked to."""
-    level = Level(walkers.key, jnp.zeros_like(walkers.step_size), walkers.step_size, walkers.scale)
-    alike = jnp.full(walkers.point.energy.shape, -math.log(plan.particles), jnp.float32)
-    effort = Effort(walkers.common, jnp.int32(TRANSITIONS))
-    moved = move(Work(problem, plan, weight), level, effort, Particles(walkers.point, alike))
-    anisotropy, scale = read_scale(problem, plan, moved.scores, walkers.anisotropy)
+def sweep(problem: ProblemView, plan: Plan, weight: Any, chains: Chains, tune: Array) -> tuple[Chains, Seen]:
+    """Move every chain, measure it, and tune the kernel where `tune` is set."""
+    level = Level(chains.key, jnp.zeros_like(chains.step_size), chains.step_size, chains.scale)
+    alike = jnp.full(chains.point.energy.shape, -math.log(plan.particles), jnp.float32)
+    effort = Effort(chains.common, jnp.int32(TRANSITIONS))
+    moved = move(Work(problem, plan, weight), level, effort, Particles(chains.point, alike))
+    anisotropy, scale = read_scale(problem, plan, moved.scores, chains.anisotropy)
     acceptance = jnp.mean(moved.acceptance, axis=-1)
-    step_size = track(walkers.step_size, acceptance, plan.kernel.target_acceptance)
+    step_size = track(chains.step_size, acceptance, plan.kernel.target_acceptance)
 
-    def learnt(new: Array, old: Array) -> Array:
+    def tuned(new: Array, old: Array) -> Array:
         return jnp.where(tune, new, old)
 
-    onward = Walkers(
-        jax.vmap(lambda key: jax.random.fold_in(key, 1))(walkers.key),
-        jax.random.fold_in(walkers.common, 1),
-        moved.point,
-        learnt(step_size, walkers.step_size),
-        learnt(anisotropy, walkers.anisotropy),
-        learnt(scale, walkers.scale),
+    onward = Chains(
+        key=jax.vmap(lambda key: jax.random.fold_in(key, 1))(chains.key),
+        common=jax.random.fold_in(chains.common, 1),
+        point=moved.point,
+        step_size=tuned(step_size, chains.step_size),
+        anisotropy=tuned(anisotropy, chains.anisotropy),
+        scale=tuned(scale, chains.scale),
     )
     return onward, Seen(moved.point.energy, moved.observables, acceptance, jnp.mean(moved.undefined, axis=-1))
 
 
-def prior_energies(problem: Any, draws: int, key: Array) -> Array:
-    """Of exact draws from the prior, (replica, draw)."""
+def prior_energies(problem: ProblemView, draws: int, key: Array) -> Array:
+    """Energies of exact draws from the prior, (group, draw)."""
 
     def drawn(key: Array) -> Array:
         return evaluate(problem, positions(problem, problem.sample_prior(key, draws))).energy
@@ -155,13 +158,13 @@ class Programs:
 
     def __init__(self, plan: Plan, mesh: Mesh):
         own, all_of_it, later = PartitionSpec("replica"), PartitionSpec(), PartitionSpec(None, "replica")
-        parts: Any = Walkers(*(all_of_it if name == "common" else own for name in Walkers._fields))  # type: ignore[arg-type]
+        parts: Any = Chains(*(all_of_it if name == "common" else own for name in Chains._fields))  # type: ignore[arg-type]
         seen: Any = Seen(*(later for _ in Seen._fields))  # type: ignore[arg-type]
 
         def spread(function: Any, ins: tuple, outs: Any) -> Any:
             return jax.jit(jax.shard_map(function, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False))
 
-        def begin(problem: Any, weight: Any, key: Array, common: Array, configuration: Array) -> Walkers:
+        def begin(problem: ProblemView, weight: Any, key: Array, common: Array, configuration: Array) -> Chains:
             point = evaluate(problem, positions(problem, configuration))
             score = Density(problem, weight, jnp.zeros(())).score(point)
             square = score * score
@@ -169,13 +172,13 @@ class Programs:
             direction = square / jnp.maximum(size, 1e-30)[..., None]
             read = read_scale(problem, plan, ScoreStatistics(jnp.sqrt(size), direction, jnp.ones_like(size)))
             first = plan.kernel.step_size or plan.kernel.first_step_size(point.position.shape[-1])
-            return Walkers(key, common, point, jnp.full(key.shape, first, jnp.float32), *read)
+            return Chains(key, common, point, jnp.full(key.shape, first, jnp.float32), *read)
 
-        def walk(problem: Any, weight: Any, walkers: Walkers, tune: Array) -> tuple[Walkers, Seen, Array]:
+        def walk(problem: ProblemView, weight: Any, chains: Chains, tune: Array) -> tuple[Chains, Seen, Array]:
             onward, found = jax.lax.scan(
-                lambda w, _: sweep(problem, plan, weight, w, tune), walkers, None, length=SWEEPS
+                lambda c, _: sweep(problem, plan, weight, c, tune), chains, None, length=SWEEPS
             )
-            return onward, found, prior_energies(problem, plan.draws, walkers.key)
+            return onward, found, prior_energies(problem, plan.draws, chains.key)
 
         self.begin = spread(begin, (all_of_it, all_of_it, own, all_of_it, own), parts)
         self.walk = spread(walk, (all_of_it, all_of_it, parts, all_of_it), (parts, seen, own))
@@ -188,8 +191,8 @@ def programs(plan: Plan, mesh: Mesh) -> Programs:
 
 
 def multicanonical(
-    problem: Any,
-    start: np.ndarray | xr.Dataset,
+    problem: Problem,
+    start: np.ndarray | Walk,
     energy: Sequence[float] | np.ndarray,
     log_weight: Sequence[float] | np.ndarray,
     *,
@@ -198,99 +201,148 @@ def multicanonical(
     kernel: Kernel | None = None,
     seed: int = 0,
     devices: int | Sequence[Any] | None = None,
-) -> xr.Dataset:
-    """Let walkers with the density pi(x) w(U(x)) walk from given configurations, and record what they see.
+) -> Walk:
+    """Run chains of the density pi(x) w(U(x)) from given configurations.
 
     Parameters
     ----------
     problem
         As in `quench`.
     start
-        Configurations (replica, walker, ...): of a ladder, best spread over all energies between which w is given.  Or a
-        walk to go on with: then walkers keep its step size and scale, and do not warm up.
+        Configurations (group, chain, ...), best those of a ladder, spread over all energies between which w is given.  Or
+        a `Walk` to continue: its chains keep their step size and scale, and there is no burn-in.
     energy, log_weight
-        Ascending energies and log w there; beyond both ends log w goes on in a straight line.
+        Ascending energies and log w there; beyond both ends log w continues in a straight line.
     sweeps, warm_up
-        Sweeps that are recorded, and before these others that tune the kernel, in each of which a walker makes four moves;
-        both are rounded up to a multiple of 16.
+        Sweeps that are recorded, and sweeps of burn-in before them, in which the kernel is tuned.  A sweep is four
+        transitions of every chain; both numbers are rounded up to a multiple of 16.
     kernel
         Default: long trajectories, in which walls between phases move.
     seed, devices
-        As in `quench`; replicas are shared out among devices.
+        As in `quench`; groups are shared out among devices.
 
     Returns
     -------
-    Dataset
-        energy and every observable over (replica, sweep, walker), log_w at these energies; prior_log_w at those of exact
-        draws from the prior, which give walkers that meet them an absolute Z (`observables.absolute`); `last`, the
-        configurations to go on from; of each replica the acceptance, step size and scale.
+    Walk
+        Energy, every observable and log w of every sample, with dims group, sweep, chain; log w at exact draws from the
+        prior, from which `observables.Pool` gets Z in absolute terms; the last configurations; the acceptance, step size
+        and scale of each group.
+
+    Examples
+    --------
+    >>> ladder = qp.quench(model)
+    >>> energy, log_weight = observables.flat_weight(ladder, low=-20.0, high=40.0)
+    >>> start = np.asarray(model.sample_prior(jax.random.key(0), 16 * 8)).reshape(16, 8, *model.shape)
+    >>> walk = qp.multicanonical(model, start, energy, log_weight, sweeps=320)
+    >>> walk = qp.multicanonical(model, walk, *observables.flattened(walk), sweeps=1600, seed=1)
+    >>> observables.phase_weights(walk)
     """
     check_not_forked()
     if kernel is not None:
         check_kernel(kernel)
     for name, number, least in (("sweeps", sweeps, 1), ("warm_up", warm_up, 0), ("seed", seed, 0)):
         check_whole(name, number, least)
-    weight = Weight.through(*_ascending(energy, log_weight))
+    nodes = _ascending(energy, log_weight)
+    weight = Weight.through(*nodes)
     begun = time.monotonic()
     with jax.enable_x64(False):
         check(problem)
-        problem = view(problem)
-        shape = problem.shape
-    before = start if isinstance(start, xr.Dataset) else None
-    start = np.asarray(start if before is None else before["last"].values, np.float32)
-    if start.ndim != 2 + len(shape) or start.shape[2:] != shape or 0 in start.shape or not np.isfinite(start).all():
-        raise ValueError(
-            f"start must be finite configurations of the shape (replica, walker, {', '.join(map(str, shape))}); an array of "
-            f"the shape {start.shape} was given, {np.mean(~np.isfinite(start)) if start.size else 0:.0%} of it not finite."
-        )
-    replicas, walkers = start.shape[:2]
+        model = view(problem)
+        shape = model.shape
+    before = start if isinstance(start, Walk) else None
+    first = _checked_start(start.last if isinstance(start, Walk) else start, shape)
+    groups, chains = first.shape[:2]
     dimension = math.prod(shape)
-    together = set_size(replicas, walkers, dimension)
-    mesh = mesh_for(replicas // together, 1, devices)
+    together = set_size(groups, chains, dimension)
+    mesh = mesh_for(groups // together, 1, devices)
     on_cpu = mesh.devices.flat[0].platform == "cpu"
-    sites = on_cpu and problem.moves_on_sites
+    sites = on_cpu and model.moves_on_sites
     kernel = kernel if kernel is not None else LONG_ON_SITES if sites else LONG
-    tiles = walkers // largest_tile(walkers, dimension)
-    plan = Plan(walkers, DRAWS * walkers, kernel, 0, together if on_cpu else None, ParticleSharding(1, tiles))
+    plan = Plan(
+        particles=chains,
+        draws=DRAWS * chains,
+        kernel=kernel,
+        kept=0,
+        replicas_together=together if on_cpu else None,
+        sharding=ParticleSharding(1, chains // largest_tile(chains, dimension)),
+    )
+    recorded, discarded = math.ceil(sweeps / SWEEPS), 0 if before else math.ceil(warm_up / SWEEPS)  # device calls
     with contained(mesh):
-        program, argument = programs(plan, mesh), problem.as_argument()
+        program, argument = programs(plan, mesh), model.as_argument()
         argument = argument.without_basis() if sites else argument
-        common, key = keys_of(jax.random.key(seed, impl=GENERATOR), replicas)
-        state = program.begin(argument, weight, key, common, start)
+        common, key = keys_of(jax.random.key(seed, impl=GENERATOR), groups)
+        state = program.begin(argument, weight, key, common, first)
         if before is not None:
-            warm_up = 0
-            # Where the program has its own: arrays that lie elsewhere would ask for another one to be compiled.
-            tuned = {name: jax.device_put(before[name].values, getattr(state, name).sharding) for name in TUNED}
-            state = state._replace(**tuned)
-        for _ in range(math.ceil(warm_up / SWEEPS)):
+            # Put where the program has its own: arrays that lie elsewhere would compile another program.
+            state = state._replace(
+                step_size=jax.device_put(before.data["step_size"].values, state.step_size.sharding),
+                scale=jax.device_put(before.data["scale"].values, state.scale.sharding),
+            )
+        for _ in range(discarded):
             state, *_ = program.walk(argument, weight, state, np.bool_(kernel.step_size is None))
         blocks = []
-        for _ in range(math.ceil(sweeps / SWEEPS)):
+        for _ in range(recorded):
             state, *found = program.walk(argument, weight, state, np.bool_(False))
             blocks.append(to_host(found))
         step_size, scale = to_host((state.step_size, state.scale))
         last = to_host(configurations(argument, state.point.position))
     seen = jax.tree.map(lambda *parts: np.concatenate(parts), *(seen for seen, _ in blocks))
     prior_energy = np.concatenate([energy for _, energy in blocks], axis=1)
-    dims = ("replica", "sweep", "walker")
-    values = {"energy": seen.energy, **seen.observables}
-    walk = xr.Dataset({name: (dims, np.moveaxis(value, 0, 1)) for name, value in values.items()})
-    walk["last"] = (("replica", "walker", *problem.dims), last, {"long_name": "configuration after the last sweep"})
-    walk["log_w"] = (dims, weight.log(walk["energy"].values), {"long_name": "log of the weight the walkers have"})
-    # A draw without a finite energy is one that walkers never meet.
-    prior_log_w = np.where(np.isfinite(prior_energy), weight.log(np.nan_to_num(prior_energy)), -np.inf)
-    walk["prior_log_w"] = (("replica", "draw"), prior_log_w, {"long_name": "that weight at exact draws from the prior"})
-    walk["acceptance"] = ("replica", seen.acceptance.mean(axis=0), {"long_name": "mean acceptance"})
-    walk["step_size"] = ("replica", step_size, {"long_name": "step size"})
-    walk["scale"] = (("replica", "coordinate"), scale, {"long_name": "scale of each sampled coordinate"})
-    all_sweeps = SWEEPS * (math.ceil(sweeps / SWEEPS) + math.ceil(warm_up / SWEEPS))
-    return walk.assign_attrs(
-        problem=problem.name,
-        gradients=float(all_sweeps * TRANSITIONS * kernel.gradients() * replicas * walkers),
-        seed=int(seed),
-        undefined=float(seen.undefined.mean()),
-        wall_time=time.monotonic() - begun,
+    settings = {
+        "groups": groups,
+        "chains": chains,
+        "sweeps": SWEEPS * recorded,
+        "warm_up": SWEEPS * discarded,
+        "transitions": TRANSITIONS,
+        "kernel": kernel_as_json(kernel),
+    }
+    data = _samples(seen, prior_energy, weight).assign(
+        last=(("group", "chain", *model.dims), last, {"long_name": "configuration after the last sweep"}),
+        step_size=("group", step_size, {"long_name": "step size of the kernel, in units of the scale of a coordinate"}),
+        scale=(("group", "coordinate"), scale, {"long_name": "scale of each sampled coordinate"}),
+        weight_energy=("node", nodes[0], {"long_name": "energy at which the weight was given", "units": "nats"}),
+        weight_log=("node", nodes[1], {"long_name": "log of the weight there"}),
     )
+    transitions = SWEEPS * (recorded + discarded) * TRANSITIONS
+    return Walk(
+        data.assign_attrs(
+            {
+                "format": FORMAT,
+                "method": "multicanonical",
+                **problem_attributes(model),
+                "settings": json.dumps(settings),
+                "seed": int(seed),
+                "gradients": float(transitions * kernel.gradients() * groups * chains),
+                "undefined": float(seen.undefined.mean()),
+                "wall_time": time.monotonic() - begun,
+                **software_attributes(),
+            }
+        )
+    )
+
+
+def _samples(seen: Seen, prior_energy: np.ndarray, weight: Weight) -> xr.Dataset:
+    """What the chains recorded, and log w at the samples and at the prior draws."""
+    dims = ("group", "sweep", "chain")
+    values = {"energy": seen.energy, **seen.observables}
+    found = xr.Dataset({name: (dims, np.moveaxis(np.asarray(value), 0, 1)) for name, value in values.items()})
+    found["energy"].attrs = {"long_name": "energy of the sample, U", "units": "nats"}
+    found["log_w"] = (dims, weight.log(found["energy"].values), {"long_name": "log of the weight w at the sample"})
+    # A draw without a finite energy is one that no chain ever meets.
+    prior_log_w = np.where(np.isfinite(prior_energy), weight.log(np.nan_to_num(prior_energy)), -np.inf)
+    found["prior_log_w"] = (("group", "draw"), prior_log_w, {"long_name": "log of the weight w at exact prior draws"})
+    found["acceptance"] = ("group", seen.acceptance.mean(axis=0), {"long_name": "mean acceptance probability"})
+    return found
+
+
+def _checked_start(start: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    start = np.asarray(start, np.float32)
+    if start.ndim != 2 + len(shape) or start.shape[2:] != shape or 0 in start.shape or not np.isfinite(start).all():
+        raise ValueError(
+            f"start must be finite configurations of the shape (group, chain, {', '.join(map(str, shape))}); an array of "
+            f"the shape {start.shape} was given, {np.mean(~np.isfinite(start)) if start.size else 0:.0%} of it not finite."
+        )
+    return start
 
 
 def _ascending(energy: Any, log_weight: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import platform
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
-import jax
 import numpy as np
 import xarray as xr
 
@@ -21,6 +15,7 @@ from quenchphys.smc.assignment import Assignment, Machine, plain
 from quenchphys.smc.levels import Family, SoftLevels
 from quenchphys.smc.run_state import RunState
 from quenchphys.storage.album import Album
+from quenchphys.storage.attributes import problem_attributes, software_attributes
 from quenchphys.storage.schema import LADDER, LADDER_FORMAT, labelled
 from quenchphys.storage.streaming import blocks, release
 
@@ -51,19 +46,13 @@ def assemble(work: Assignment, machine: Machine, course: RunState, seconds: floa
             "replica_outcomes": json.dumps([o.value for o in course.evidence.outcomes if o]),
             "undefined_draws": int(course.undefined.sum()),
             "seed": int(work.settings.seed),
-            "problem": work.problem.name,
-            "parameters": json.dumps(work.problem.parameters),
-            "couplings": json.dumps(work.problem.couplings),
-            "phases": json.dumps(_bounds(work.problem.phases)),
+            **problem_attributes(work.problem),
             "settings": json.dumps(plain(work.settings)),
-            "dimension": work.dimension,
             "gradients_per_level": gradients / max(int(course.evidence.level_count.sum()), 1),
             "gradients": gradients * machine.plan.particles,
             "wall_time": seconds,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "backend": jax.default_backend(),
+            **software_attributes(),
             "devices": f"{machine.mesh.shape['replica']} x {machine.mesh.shape['particle']}",
-            "versions": json.dumps(_versions()),
         }
     )
     labels = {group: labelled(data, LADDER, group) for group, data in groups.items()}
@@ -139,19 +128,3 @@ def _configurations(problem: ProblemView, album: Album, count: np.ndarray) -> xr
     )
 
 
-def _bounds(phases: Mapping[str, tuple[str, float, float]]) -> dict[str, Any]:
-    """As JSON knows it, which has no infinity: a bound that is none becomes null."""
-    return {
-        name: [observable, *(bound if math.isfinite(bound) else None for bound in bounds)]
-        for name, (observable, *bounds) in phases.items()
-    }
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in ("quenchphys", "jax", "jaxlib", "numpy", "scipy", "xarray"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "unknown"
-    return found

@@ -51,7 +51,7 @@ def test_ladders_at_two_couplings(ladder):
 
 def test_refusals(ladder):
     with pytest.raises(ValueError, match="no free coupling 'mu2'"):
-        observables.equal_weight(ladder, by="s1")
+        observables.equal_weight(ladder, "mu2", by="s1", cut=CUT)
     with pytest.raises(ValueError, match="no free coupling 'a'"):
         observables.equal_weight(ladder, "a", by="s1", a=1.0)
     with pytest.raises(ValueError, match="share"):

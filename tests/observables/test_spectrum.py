@@ -103,7 +103,7 @@ def test_posterior_has_equal_weights(ladder):
     assert drawn.ess.min() > 10
     with pytest.raises(ValueError, match="draws"):
         observables.posterior(ladder, draws=0)
-    with pytest.raises(ValueError, match="does not"):
+    with pytest.raises(ValueError, match="do not"):
         observables.posterior(ladder, beta=40.0)
 
 

@@ -1,4 +1,4 @@
-"""Exact synthetic ladders, without the engine: sequential Monte Carlo in the energy itself, from a known g(U).
+"""Exact synthetic ladders and walks, without the engine: ladders by sequential Monte Carlo in the energy, from a known g(U).
 
 The prior is s1 ~ chi^2(D1), s2 ~ chi^2(D2), the energy U = a s1 + b s2 with a = b = 1/(2 sigma^2).  Then U has a Gamma
 density, s1/(s1 + s2) is a Beta variable independent of U, and for any couplings
@@ -20,6 +20,7 @@ import xarray as xr
 from scipy import stats
 
 from quenchphys.ladder import Ladder
+from quenchphys.walk import Walk
 
 GRID = 20_001
 
@@ -83,7 +84,7 @@ class Chi2:
 
     @lru_cache(maxsize=8)  # noqa: B019
     def schedule(self, softness, ess, last):
-        """Levels whose exact reweighting to the next one has the effective sample size asked for."""
+        """Levels whose exact reweighting to the next one has the given effective sample size."""
         if softness is None:
             return np.linspace(0, 1, round(last) + 1)[1:]
         levels = [float(self.density.mean() + 2 * self.density.std())]
@@ -106,7 +107,7 @@ class Chi2:
 
 @dataclass(frozen=True)
 class Tilted:
-    """A mixture of two normal densities, as far as the synthetic runs ask for it."""
+    """A mixture of two normal densities, as far as the synthetic runs need it."""
 
     weight: float  # of the lower one
     means: tuple[float, float]
@@ -217,6 +218,7 @@ def build(problem, softness, levels, runs, seed) -> Ladder:
             "problem": "chi2",
             "couplings": json.dumps({"a": (problem.coupling, "s1", 1.0), "b": (problem.coupling, "s2", 1.0)}),
             "phases": json.dumps({}),
+            "dimension": problem.d1 + problem.d2,
             "outcome": "converged",
         }),
         "levels": xr.Dataset({
@@ -253,3 +255,19 @@ def _configurations(runs, every=4):
         "level": (("replica", "sample"), np.tile(level, (replicas, 1))),
         "particle": (("replica", "sample"), np.tile(particle, (replicas, 1))),
     })  # fmt: skip
+
+
+def walk(samples, prior_log_w=None, last=None, weight=None, **attrs) -> Walk:
+    """A walk as the engine would record it, from arrays {name: (group, sweep, chain)}."""
+    groups, _, chains = samples["energy"].shape
+    dims = ("group", "sweep", "chain")
+    last = np.zeros((groups, chains, 1)) if last is None else last
+    nodes = (np.arange(4.0), np.zeros(4)) if weight is None else weight
+    data = {name: (dims, values) for name, values in ({"log_w": np.zeros(samples["energy"].shape)} | samples).items()} | {
+        "prior_log_w": (("group", "draw"), np.zeros((groups, 1)) if prior_log_w is None else prior_log_w),
+        "last": (("group", "chain", "site"), last),
+        "weight_energy": ("node", nodes[0]),
+        "weight_log": ("node", nodes[1]),
+    }
+    usual = {"problem": "made up", "dimension": last.shape[2], "gradients": 0.0, "undefined": 0.0, "wall_time": 0.0}
+    return Walk(xr.Dataset(data, attrs=usual | attrs))

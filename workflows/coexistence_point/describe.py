@@ -1,4 +1,4 @@
-"""What are the two phases like, at the point where they coexist, and is that to be trusted?"""
+"""The coexistence point of a walk: both phases there, and the reasons to doubt it."""
 
 from __future__ import annotations
 
@@ -10,51 +10,43 @@ import xarray as xr
 
 import observables
 import quenchphys as qp
-from observables.samples.bennett import log_z_error, scale_of, scaled
+from observables.phases import TwoPhases
 from observables.samples.of_walks import crossings
 from quenchphys.samplers.softness import too_soft
+from quenchphys.walk import Walk
 
 LARGEST_ERROR = 0.4  # of the log odds, in nats, above which a jackknife over groups is no error to be trusted
-FEWEST_CROSSINGS = 2.0  # from phase to phase, a group of walkers
-ENOUGH_CROSSINGS = 8.0  # a group on average, one a walker, and the fewest in each, until which walkers walk on
-FEWEST_MEETINGS = 10.0  # of samples of walkers with draws from the prior, a group
-DISAGREEMENT = 5.0  # standard errors between pilot and walkers, and nats, above which one of them missed something
-
-
-class Phases(NamedTuple):
-    """The two phases of a model, told apart by one observable."""
-
-    by: str
-    cut: float
+FEWEST_CROSSINGS = 2.0  # from phase to phase, in a group of chains
+ENOUGH_CROSSINGS = 8.0  # in a group on average, that is one a chain: chains run on until they have these and the fewest
+FEWEST_MEETINGS = 10.0  # of samples of chains with draws from the prior, in a group
+DISAGREEMENT = 5.0  # standard errors between pilot and chains, and nats, above which one of them missed something
 
 
 class Ends(NamedTuple):
-    """Where walkers walk, and what tells that they arrived."""
+    """Energies between which chains travel, and the order parameters that tell in which phase a chain is."""
 
     low: float
     """One standard deviation of U below its mean in the lower phase."""
     high: float
-    """One above its mean in the higher, or the median of the prior if that is higher still, so that walkers meet it."""
+    """One above its mean in the higher, or the median of the prior if that is higher still, so that chains meet it."""
     inner: tuple[float, float]
     """The order parameter in both phases, moved a tenth of the way towards each other."""
 
     @staticmethod
-    def of(pool: observables.Pool, phases: Phases, here: dict[str, float]) -> Ends:
+    def of(pool: observables.Pool, phases: TwoPhases, here: dict[str, float]) -> Ends:
         """From the samples of a ladder, weighted at these couplings; U is that of the ladder."""
         sums = np.zeros((2, 4))  # of 1, U, U^2 and the order parameter, in either phase
         top = max(
             (base - replica.energy_at(here))[np.isfinite(base)].max()
-            for block, bases in zip(pool.blocks, pool.log_base, strict=True)
-            for replica, base in zip(block, bases, strict=True)
+            for replica, base in pool.weighted
         )
-        for block, bases in zip(pool.blocks, pool.log_base, strict=True):
-            for replica, base in zip(block, bases, strict=True):
-                some = np.isfinite(base)
-                energy, order = (replica.observable(name)[some].astype(float) for name in ("energy", phases.by))
-                weight = np.exp(base[some] - replica.energy_at(here)[some] - top)
-                table = weight * np.stack([np.ones_like(energy), energy, energy**2, order])
-                for phase, inside in enumerate((order < phases.cut, order >= phases.cut)):
-                    sums[phase] += table[:, inside].sum(axis=1)
+        for replica, base in pool.weighted:
+            some = np.isfinite(base)
+            energy, order = (replica.observable(name)[some].astype(float) for name in ("energy", phases.by))
+            weight = np.exp(base[some] - replica.energy_at(here)[some] - top)
+            table = weight * np.stack([np.ones_like(energy), energy, energy**2, order])
+            for phase, inside in enumerate((order < phases.cut, order >= phases.cut)):
+                sums[phase] += table[:, inside].sum(axis=1)
         _, mean, square, order = (sums / sums[:, :1]).T
         width = np.sqrt(square - mean**2)
         step = 0.1 * (order[1] - order[0])
@@ -63,36 +55,33 @@ class Ends(NamedTuple):
         return Ends(float((mean - width).min()), float(max((mean + width).max(), prior)), inner)
 
 
-def describe(
+def describe_point(
     pilot: observables.Pool,
-    walks: list[xr.Dataset],
+    walks: list[Walk],
     ends: Ends,
     coupling: str,
-    phases: Phases,
+    phases: TwoPhases,
 ) -> xr.Dataset:
-    """The coexistence point that walkers found, and both phases at it."""
-    by, cut = phases
+    """The coexistence point from a walk, and both phases at it."""
+    by, cut, _ = phases
     run = pilot.couplings[coupling][0]
     count = crossings(walks, by, ends.inner)
     if not count.any():
         raise RuntimeError(
-            f"Walkers at {coupling} = {run:.6g} never crossed from one phase to the other, so where the two coexist cannot "
-            "be found from them; try more sweeps."
+            f"The chains at {coupling} = {run:.6g} never crossed from one phase to the other, so their coexistence point "
+            "cannot be found; try more sweeps."
         )
-    pool = observables.walked(pilot.ladders[0], walks)
-    scale = scale_of(pool)
-    pool = scaled(pool, scale)
+    pool = observables.Pool(walks)
     weight = observables.equal_weight(pool, coupling, by=by, cut=cut)
     point = float(weight[coupling])
     here: dict[str, Any] = {coupling: point}
     within = observables.phase_averages(pool, by=by, cut=cut, **here)
     result = within.drop_vars(["beta", coupling], errors="ignore")
-    result["log_z_err"].values = log_z_error(pool, scale, by, cut, **here)
     result[coupling], result[f"{coupling}_err"] = weight[coupling], weight[f"{coupling}_err"]
     result[f"{coupling}_group"] = weight[f"{coupling}_block"].rename(block="group")
     result["log_odds_slope"], result["log_odds_slope_err"] = weight["log_odds_slope"], weight["log_odds_slope_err"]
     at_run = observables.phase_weights(pool, by=by, cut=cut)
-    result[f"{coupling}_run"] = xr.Variable((), run, {"long_name": f"{coupling} of ladders and walkers"})
+    result[f"{coupling}_run"] = xr.Variable((), run, {"long_name": f"{coupling} of the pilot ladder and the chains"})
     for name in ("ordered_share", "ordered_share_err"):
         result[name] = at_run[name].drop_vars("beta")
         result[name].attrs["long_name"] += f" at {coupling}_run"
@@ -100,10 +89,11 @@ def describe(
     for end in ("", "_err"):
         words = {"long_name": f"{coupling} of the pilot ladder alone"}
         result[f"{coupling}_pilot{end}"] = xr.Variable((), float(alone[f"{coupling}{end}"]), words)
-    result["crossings"] = xr.Variable("group", count, {"long_name": "crossings of walkers from phase to phase"})
-    words = {"long_name": "samples of walkers and draws from the prior that could be either"}
-    result["meetings"] = xr.Variable("group", scale.meetings, words)
-    shape = walks[0]["last"].shape[2:]
+    result["crossings"] = xr.Variable("group", count, {"long_name": "crossings of chains from phase to phase"})
+    assert pool.scale is not None
+    words = {"long_name": "samples of chains and draws from the prior that could be either"}
+    result["meetings"] = xr.Variable("group", pool.scale.meetings, words)
+    shape = walks[0].last.shape[2:]
     _add_heights(result, pool, shape, coupling, phases, point)
     _add_distributions(result, pool, by, here)
     energy, energy_err = within["energy"].values, within["energy_err"].values
@@ -117,7 +107,7 @@ def describe(
 
 
 def _add_heights(
-    result: xr.Dataset, pool: observables.Pool, shape: tuple[int, ...], coupling: str, phases: Phases, point: float
+    result: xr.Dataset, pool: observables.Pool, shape: tuple[int, ...], coupling: str, phases: TwoPhases, point: float
 ) -> None:
     """Equal height and the barrier; NaN where the distribution has no two peaks."""
     names = {coupling: f"{coupling}_equal_height", "barrier": "barrier"}
@@ -149,41 +139,41 @@ def _add_distributions(result: xr.Dataset, pool: observables.Pool, by: str, here
     result["energy_axis"] = (("energy_axis",), found["energy"].values, {"long_name": "energy", "units": "nats"})
 
 
-def doubts(pilot: qp.Ladder, walks: list[xr.Dataset], result: xr.Dataset, coupling: str) -> list[str]:
-    """Why the answer might be wrong: each a sentence; none if walkers went to and fro between the phases."""
-    said = []
+def doubts(pilot: qp.Ladder, walks: list[Walk], result: xr.Dataset, coupling: str) -> list[str]:
+    """Why the answer might be wrong: each a sentence; none if the chains crossed often between the phases."""
+    reasons = []
     if not pilot.outcome.trusted:
-        said.append(f"The pilot ladder ended with '{pilot.outcome.value}'.")
+        reasons.append(f"The pilot ladder ended with '{pilot.outcome.value}'.")
     if soft := too_soft(pilot):
-        said.append(soft + ".")
+        reasons.append(soft + ".")
     slope, here, error = (float(result[name]) for name in ("log_odds_slope", coupling, f"{coupling}_err"))
     log_odds = slope * (here - result[f"{coupling}_group"].values)
     crossed = result["crossings"].values
     if not np.isfinite(log_odds).all():
-        said.append("A group of walkers saw one phase only; more sweeps are needed.")
+        reasons.append("A group of chains saw one phase only; more sweeps are needed.")
     elif crossed.mean() < FEWEST_CROSSINGS:
-        said.append(
-            f"The walkers went from phase to phase only {crossed.sum()} times (at least "
+        reasons.append(
+            f"The chains crossed from phase to phase only {crossed.sum()} times (at least "
             f"{FEWEST_CROSSINGS * len(crossed):g} are needed); more sweeps are needed."
         )
     elif error * abs(slope) > LARGEST_ERROR:
-        said.append(
-            f"The log odds of the phases are known to {error * abs(slope):.2g} nats only (the groups of walkers can tell an "
+        reasons.append(
+            f"The log odds of the phases are known to {error * abs(slope):.2g} nats only (the groups of chains can tell an "
             f"error of up to {LARGEST_ERROR:g}); more sweeps are needed."
         )
     if (met := result["meetings"].values.mean()) < FEWEST_MEETINGS:
-        said.append(
-            f"The walkers hardly met the energies of the prior ({met:.2g} times a group, at least {FEWEST_MEETINGS:g} are "
+        reasons.append(
+            f"The chains hardly met the energies of the prior ({met:.2g} times a group, at least {FEWEST_MEETINGS:g} are "
             "needed), so log Z is not known; more sweeps are needed."
         )
     undefined = max(float(walk.attrs["undefined"]) for walk in walks)
     if undefined > 0:
-        said.append(f"The energy was undefined (NaN) for {undefined:.2g} of the moves of the walkers.")
+        reasons.append(f"The energy was undefined (NaN) for {undefined:.2g} of the moves of the chains.")
     alone, alone_err = float(result[f"{coupling}_pilot"]), float(result[f"{coupling}_pilot_err"])
     apart = abs(here - alone)
     if apart > DISAGREEMENT * np.hypot(error, alone_err) and apart * abs(slope) > DISAGREEMENT:
-        said.append(
+        reasons.append(
             f"The pilot ladder alone finds {coupling} = {alone:.6g} +- {alone_err:.2g}, {apart * abs(slope):.1f} nats of "
             "log odds away: one of the two missed a part of a phase."
         )
-    return said
+    return reasons

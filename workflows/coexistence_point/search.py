@@ -18,11 +18,12 @@ import xarray as xr
 import lattices
 import observables
 import quenchphys as qp
+from observables.phases import TwoPhases
 from quenchphys.problem import view
 from quenchphys.samplers.softness import SMALLEST, too_soft
 from workflows.budget import CoexistenceSettings, LadderSettings, PilotSettings, WalkSettings
-from workflows.coexistence_point.describe import Ends, Phases, describe
-from workflows.coexistence_point.walk import walk
+from workflows.coexistence_point.describe import Ends, describe_point
+from workflows.coexistence_point.walk import run_chains
 from workflows.model_family import Model, ModelFamily, check_bracket, family_of
 from workflows.old_names import renamed
 from workflows.store import Request, Study, request_of
@@ -136,21 +137,20 @@ def find_point(
     return study.finish(search.measure(root, search.suitable_pilot(root, pilot)))
 
 
-def phases_of(family: ModelFamily, value: float) -> Phases:
+def phases_of(family: ModelFamily, value: float) -> TwoPhases:
     """The observable that tells the two phases of a model apart, and the value that separates them."""
     problem = family.at(value)
     model = view(problem)
     if family.coupling not in model.couplings:
         known = ", ".join(model.couplings) or "none"
         raise ValueError(f"{family.name} cannot be reweighted in {family.coupling}; its couplings are: {known}.")
-    phases = model.phases
-    if len({observable for observable, _, _ in phases.values()}) != 1 or len(phases) != 2:
+    phases = TwoPhases.among(model.phases)
+    if phases is None:
         raise ValueError(
             f"{family.name} is not expected to have two phases at {family.coupling} = {value:g}{_mean_field(problem)}: move "
             "the bracket."
         )
-    (observable, _, cut), _ = sorted(phases.values(), key=lambda phase: phase[1])
-    return Phases(observable, float(cut))
+    return phases
 
 
 def _mean_field(problem: object) -> str:
@@ -205,7 +205,7 @@ class PointSearch:
     def suitable_pilot(self, root: float, pilot: observables.Pool) -> observables.Pool:
         """The pilot, or a new one: nearer to the root if it is too far away, with a smaller softness if it is too soft."""
         number, phases = PILOTS, phases_of(self.family, root)
-        log_odds = observables.phase_weights(pilot, *phases)["log_odds"]
+        log_odds = observables.phase_weights(pilot, by=phases.by, cut=phases.cut)["log_odds"]
         if abs(float(log_odds)) > REACH:
             pilot = observables.Pool(self._pilot(root, self.settings.pilot.ladder(number)))
         while self.settings.pilot.softness is None:
@@ -225,15 +225,15 @@ class PointSearch:
         at = pilot.couplings[coupling][0]
         phases = phases_of(self.family, root)
         ends = Ends.of(pilot, phases, {coupling: root})
-        walks = walk(self.study, self.settings.walk, self.family.at(at), f"{at:.9g}", pilot, ends, phases)
-        return describe(pilot, walks, ends, coupling, phases)
+        walks = run_chains(self.study, self.settings.walk, self.family.at(at), f"{at:.9g}", pilot, ends, phases)
+        return describe_point(pilot, walks, ends, coupling, phases)
 
     def _pilot(self, at: float, settings: LadderSettings) -> qp.Ladder:
         file = "pilot" if settings.softness is None else f"pilot_softness_{settings.softness:.4g}"
         label = f"pilot: {self.family.name} at {self.family.coupling} = {at:.6g}"
         return self.study.ladder(f"{file}_{at:.9g}", self.family.at(at), settings, label)
 
-    def _outside(self, bracket: tuple[float, float], root: float, pool: observables.Pool, phases: Phases) -> str:
+    def _outside(self, bracket: tuple[float, float], root: float, pool: observables.Pool, phases: TwoPhases) -> str:
         """On which side of the bracket the point lies, and how much of the ordered phase there is at both ends."""
         coupling = self.family.coupling
         side, end = ("below", bracket[0]) if root < bracket[0] else ("above", bracket[1])
@@ -250,12 +250,12 @@ class PointSearch:
         )
 
 
-def _ordered_share(pool: observables.Pool, phases: Phases, **couplings: float) -> float:
+def _ordered_share(pool: observables.Pool, phases: TwoPhases, **couplings: float) -> float:
     found = observables.phase_weights(pool, by=phases.by, cut=phases.cut, errors="auto", **couplings)
     return float(found["ordered_share"])
 
 
-def _ordered_below(pool: observables.Pool, coupling: str, phases: Phases) -> bool:
+def _ordered_below(pool: observables.Pool, coupling: str, phases: TwoPhases) -> bool:
     """Whether the ordered phase wins at lower values of the coupling: if its conjugate observable is larger in it."""
     _, conjugate, factor = pool.couplings[coupling]
     replica = pool.replicas[0]

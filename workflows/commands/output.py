@@ -21,14 +21,19 @@ def finish(result: xr.Dataset, chosen: Namespace) -> Exit:
     return trust(result)
 
 
-def trust(found: xr.Dataset | qp.Ladder) -> Exit:
-    """Exit code of a result or a ladder."""
-    trusted = found.outcome.trusted if isinstance(found, qp.Ladder) else found.attrs["trusted"]
+def trust(found: xr.Dataset | qp.Ladder | qp.Walk) -> Exit:
+    """Exit code of a result, a ladder or a walk."""
+    if isinstance(found, qp.Ladder):
+        trusted = found.outcome.trusted
+    elif isinstance(found, qp.Walk):
+        trusted = float(found.attrs["undefined"]) == 0
+    else:
+        trusted = bool(found.attrs["trusted"])
     return Exit.TRUSTED if trusted else Exit.DOUBTFUL
 
 
-def read(path: Path) -> xr.Dataset | qp.Ladder:
-    """The result of a workflow, or a ladder."""
+def read(path: Path) -> xr.Dataset | qp.Ladder | qp.Walk:
+    """The result of a workflow, a ladder or a walk."""
     if not path.exists():
         raise ValueError(f"There is no file {path}.")
     try:

@@ -22,6 +22,8 @@ def run(chosen: Namespace) -> Exit:
     found = read(chosen.file)
     if isinstance(found, qp.Ladder):
         observables.plot.ladder(found)[0].figure.savefig(chosen.out, dpi=160)
+    elif isinstance(found, qp.Walk):
+        raise ValueError(f"{chosen.file} holds a walk, which has no figure of its own; plot the result it belongs to.")
     else:
         save_figure(found, chosen.out)
     print(f"drawn in {chosen.out}")

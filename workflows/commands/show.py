@@ -13,13 +13,15 @@ from workflows.results import summary
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, help="a result, or a ladder")
+    parser.add_argument("file", type=Path, help="a result, a ladder or a walk")
 
 
 def run(chosen: Namespace) -> Exit:
     found = read(chosen.file)
     if isinstance(found, qp.Ladder):
         observables.report(found)
+    elif isinstance(found, qp.Walk):
+        print(found.report())
     else:
         print(summary(found))
     return trust(found)
@@ -27,7 +29,7 @@ def run(chosen: Namespace) -> Exit:
 
 COMMAND = Command(
     "show",
-    "Show the table of a result, or the report of a ladder, and whether to trust it",
+    "Show the table of a result, or the report of a ladder or a walk, and whether to trust it",
     add_arguments,
     run,
     examples=("show run.nc",),

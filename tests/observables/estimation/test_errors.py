@@ -5,8 +5,10 @@ import pytest
 from scipy import stats
 
 import observables
-from observables.estimation.estimator import Targets, estimate, no_moments
+from observables.estimation.estimator import estimate
 from observables.estimation.genealogy import choose_lag
+from observables.estimation.moments import no_moments
+from observables.estimation.targets import Targets
 from tests.support import synthetic
 
 PROBLEM = synthetic.Chi2()

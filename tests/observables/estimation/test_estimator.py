@@ -134,7 +134,9 @@ def test_refusals_are_one_sentence(asked, message):
 
 def test_wrong_arguments_are_named():
     made = synthetic.ladder(PROBLEM, replicas=2, seed=1)
-    with pytest.raises(ValueError, match="no observable 'q'"):
+    with pytest.raises(ValueError, match="No observable 'q' was recorded"):
+        observables.phase_weights(made, by="q", cut=1.25)
+    with pytest.raises(ValueError, match="chi2 names no two phases"):
         observables.phase_weights(made)
     with pytest.raises(ValueError, match="single number"):
         observables.energy_distribution(made, beta=[0.5, 1.0])

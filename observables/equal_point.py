@@ -1,0 +1,307 @@
+"""Coupling at which two phases have equal weight, or equally high peaks, from one ladder or walk, with its error.
+
+With U = ... + c f X, the log odds of the ordered phase have the exact slope
+
+    d log(Z_ord / Z_dis) / dc = -beta f (<X>_ord - <X>_dis),
+
+so that Newton's method needs one pass over the samples a step and the error of the root is the error of one more step.
+A coupling tilts the distribution P(q), and the heights of its two peaks move apart nearly as
+
+    d log(P_ord / P_dis) / dc = -beta f (<X>_ord - <X>_dis)
+
+(exactly so where X is a multiple of q, with the X of the peaks), so that a few secant steps find where they are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import xarray as xr
+
+from observables.estimation.errors import Answer, Uncertain
+from observables.estimation.estimator import Estimate, estimate, refuse_unsupported
+from observables.estimation.labels import dataset
+from observables.estimation.moments import Columns
+from observables.estimation.targets import Targets
+from observables.histogram import apply, bins_of, edges_for, local_fit, weighted_values
+from observables.phases import TwoPhases
+from observables.samples.base import Samples
+from observables.samples.pool import Pool, Source
+
+Array = np.ndarray
+Found = TypeVar("Found")
+
+LARGEST_STEP = 4.0  # nats that a step may move: the samples should overlap with the next target
+NEWTON_STEPS, SECANT_STEPS = 40, 20
+WEIGHTS_CONVERGED = 1e-6  # nats of log odds
+HEIGHTS_CONVERGED = 1e-4  # nats
+FRACTION = 0.1  # of its standard error, to which a difference of heights may be left
+
+BINS = 60  # over the range that holds the distribution
+WINDOW = 3  # bins to either side of a point that take part in its parabola
+
+
+class Excess(NamedTuple):
+    """How far a coupling is from the root, in nats, and how fast that changes."""
+
+    value: float
+    slope: float
+    converged: bool
+
+
+def damped_newton(excess: Callable[[float], tuple[Excess, Found]], start: float, steps: int) -> tuple[float, Found] | None:
+    """The root of a function in nats, by Newton (or secant) steps of LARGEST_STEP nats at most; None if there is none.
+
+    `excess` returns the function at a coupling, and what else was found there.
+    """
+    root = float(start)
+    for _ in range(steps):
+        here, found = excess(root)
+        if here.converged:
+            return root, found
+        root -= float(np.clip(here.value, -LARGEST_STEP, LARGEST_STEP)) / here.slope
+    return None
+
+
+def free_coupling(pool: Pool, coupling: str | None, fixed: Mapping[str, Any]) -> str:
+    """The coupling to solve for: the one given, or the first that the run lists and that is not fixed."""
+    free = [name for name in pool.couplings if name not in fixed]
+    if coupling is None and free:
+        return free[0]
+    if coupling not in free:
+        known = ", ".join(free) or "none"
+        raise ValueError(f"{pool.run.problem} has no free coupling {coupling!r} to solve for; there are: {known}.")
+    return coupling
+
+
+def equal_weight(
+    ladder: Source,
+    coupling: str | None = None,
+    by: str | None = None,
+    cut: float | None = None,
+    beta: float = 1.0,
+    *,
+    share: float = 0.5,
+    errors: str = "auto",
+    **couplings: Any,
+) -> xr.Dataset:
+    """The value of a coupling at which the ordered phase (`by` >= `cut`) has the given share.
+
+    Parameters
+    ----------
+    ladder : Ladder, Walk, several of them, or Pool
+        The samples.
+    coupling : str
+        The coupling to solve for; by default the first one of the run that `couplings` does not fix (mu2 of phi^4 and
+        phi^6).
+    by, cut
+        How the phases are told apart, as in `phase_weights`.
+    beta : float
+        Inverse temperature.
+    share : float
+        The share of the ordered phase.
+    errors, **couplings
+        As in `partition_function`; couplings are fixed at the values given.
+
+    Returns
+    -------
+    Dataset
+        The root under the coupling's name with its error; log_odds_slope, the slope of the log odds there; the mean of the
+        coupling's observable in either phase; and <coupling>_block, the root of every block of replicas (or group of
+        chains) by itself.
+
+    Examples
+    --------
+    >>> found = observables.equal_weight(ladder)
+    >>> float(found.mu2), float(found.mu2_err)
+    >>> observables.equal_weight(ladder, "lam", by="q", cut=1.25, mu2=2.29)
+    """
+    pool = Pool.of(ladder)
+    coupling = free_coupling(pool, coupling, couplings)
+    phases = TwoPhases.of(pool, by, cut)
+    if not 0 < share < 1:
+        raise ValueError(f"share must lie between 0 and 1, but {share!r} was given.")
+    start, observable, factor = pool.couplings[coupling]
+    wanted = float(np.log(share / (1 - share)))
+
+    def moments(samples: Samples, energy: Array) -> Columns:
+        ordered = phases.upper(samples).astype(float)
+        conjugate = factor * samples.observable(observable).astype(float)
+        return Columns([ordered, ordered * conjugate, conjugate])
+
+    def log_odds(mean: Array) -> tuple[Array, Array]:
+        """log odds above the wanted ones, and their slope."""
+        return np.log(mean[:, 0]) - np.log1p(-mean[:, 0]) - wanted, -beta * np.subtract(*_in_phases(mean))
+
+    def excess(value: float) -> tuple[Excess, Estimate]:
+        targets = Targets.single(pool, beta, {coupling: value, **couplings}, "A coexistence point has")
+        found = estimate(pool, targets, moments, check=False)
+        mean = found.pooled()[1]
+        if not 0 < mean[0, 0] < 1:
+            raise ValueError(
+                f"There is no sample of the {phases.names[int(mean[0, 0] == 0)]} phase (cut {phases.by} = {phases.cut:g}) "
+                f"at {coupling} = {value:g}, so no {coupling} of equal weight can be found; run a ladder nearer to it."
+            )
+        above, slope = (float(part[0]) for part in log_odds(mean))
+        return Excess(above, slope, abs(above) < WEIGHTS_CONVERGED), found
+
+    solved = damped_newton(excess, start, NEWTON_STEPS)
+    if solved is None:
+        raise ValueError(
+            f"No {coupling} at which {phases.by} >= {phases.cut:g} has the share {share:g} was found near {start:g}."
+        )
+    root, found = solved
+
+    def newton(log_z: Array, mean: Array) -> Array:
+        above, slope = log_odds(mean)
+        return root - above / slope
+
+    refuse_unsupported(found)
+    uncertain = Uncertain(found, errors)
+    answers = {
+        coupling: uncertain.of(newton),
+        "log_odds_slope": uncertain.of(lambda log_z, mean: log_odds(mean)[1]),
+        f"{observable}_ordered": uncertain.of(lambda log_z, mean: _in_phases(mean)[0] / factor),
+        f"{observable}_disordered": uncertain.of(lambda log_z, mean: _in_phases(mean)[1] / factor),
+    }
+    result = dataset(uncertain, answers, drop=(coupling,))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alone = [newton(*found.pooled([b]))[0] for b in range(len(found.log_z))]
+    words = {"long_name": f"{coupling} of one block of replicas by itself, to first order", "units": "1"}
+    result[f"{coupling}_block"] = ("block", alone, words)
+    return result.assign_attrs(phases.attrs, share=float(share))
+
+
+def _in_phases(mean: Array) -> tuple[Array, Array]:
+    """<X> in the ordered and in the disordered phase."""
+    ordered, both, all_of_it = mean[:, 0], mean[:, 1], mean[:, 2]
+    return both / ordered, (all_of_it - both) / (1 - ordered)
+
+
+class _Landscape(NamedTuple):
+    """log P over the bins at one value of the coupling, and where its peaks and its valley are."""
+
+    uncertain: Uncertain
+    smooth: Array
+    log_width: Array
+    centres: Array
+    low: int
+    valley: int
+    high: int
+
+    def heights(self, log_z: Array, mean: Array) -> Array:
+        """log P at the disordered peak, the valley and the ordered peak, (T, 3)."""
+        with np.errstate(divide="ignore"):
+            log_p = np.log(mean) - self.log_width
+        return apply(self.smooth, log_p)[:, [self.low, self.valley, self.high]]
+
+    def difference(self) -> Answer:
+        return self.uncertain.of(lambda log_z, mean: (h := self.heights(log_z, mean))[:, 2] - h[:, 0])
+
+    def barrier(self) -> Answer:
+        """The depth of the valley below the mean of the two peaks, equal where they are equally high."""
+        return self.uncertain.of(lambda log_z, mean: self.heights(log_z, mean) @ np.array([0.5, -1.0, 0.5]))
+
+
+def equal_height(
+    ladder: Source,
+    coupling: str | None = None,
+    by: str | None = None,
+    cut: float | None = None,
+    beta: float = 1.0,
+    *,
+    start: float | None = None,
+    errors: str = "auto",
+    **couplings: float,
+) -> xr.Dataset:
+    """The value of a coupling at which P(`by`) has equally high peaks on either side of `cut`, with the barrier there.
+
+    Parameters
+    ----------
+    ladder, coupling, by, cut, beta, errors, **couplings
+        As in `equal_weight`.
+    start : float
+        Where the search begins, by default at the coupling of the run.
+
+    Returns
+    -------
+    Dataset
+        The root under the coupling's name and barrier = log(P_peak / P_valley) with their errors; low_peak, valley and
+        high_peak, the values of `by` where these lie.
+
+    Examples
+    --------
+    >>> found = observables.equal_height(ladder)
+    >>> float(found.mu2), float(found.barrier), float(found.barrier_err)
+    """
+    pool = Pool.of(ladder)
+    coupling = free_coupling(pool, coupling, couplings)
+    phases = TwoPhases.of(pool, by, cut)
+    seen: list[tuple[float, float]] = []
+
+    def excess(at: float) -> tuple[Excess, tuple[_Landscape, float]]:
+        """The difference of the heights; the error of the coupling comes with it."""
+        found = _landscape(pool, Targets.grid(pool, beta, {coupling: at, **couplings}), phases, errors)
+        difference, error = (float(part[0]) for part in found.difference())
+        if not np.isfinite(difference):
+            raise ValueError(f"P({phases.by}) has no two peaks around {phases.by} = {phases.cut:g} at {coupling} = {at:g}.")
+        seen.append((at, difference))
+        slope = _slope(pool, seen, found, coupling, phases.by, beta)
+        # Bins follow the coupling, so that the heights jump by a fraction of their error: a root may lie in a jump.
+        converged = abs(difference) < max(HEIGHTS_CONVERGED, FRACTION * error)
+        return Excess(difference, slope, converged), (found, abs(error / slope))
+
+    solved = damped_newton(excess, pool.couplings[coupling][0] if start is None else float(start), SECANT_STEPS)
+    if solved is None:
+        raise ValueError(
+            f"No {coupling} at which the peaks of P({phases.by}) are equally high was found near {seen[0][0]:g}."
+        )
+    root, (found, error) = solved
+    answers = {coupling: Answer(np.array([root]), np.array([error])), "barrier": found.barrier()}
+    result = dataset(found.uncertain, answers, drop=(coupling,))
+    for name, place in (("low_peak", found.low), ("valley", found.valley), ("high_peak", found.high)):
+        words = {"long_name": f"{phases.by} at the {name.replace('_', ' ')}"}
+        result[name] = xr.Variable((), found.centres[place], words)
+    return result.assign_attrs(phases.attrs)
+
+
+def _landscape(pool: Pool, targets: Targets, phases: TwoPhases, errors: str) -> _Landscape:
+    edges = edges_for(*weighted_values(pool, targets, phases.by), BINS)
+    centres = 0.5 * (edges[1:] + edges[:-1])
+    found = estimate(pool, targets, lambda samples, _: bins_of(samples.observable(phases.by), edges))
+    share = found.pooled()[1][0]
+    smooth, _, _ = local_fit(centres, share, WINDOW, degree=2)
+    with np.errstate(divide="ignore"):
+        curve = apply(smooth, np.log(share) - np.log(np.diff(edges)))
+    curve = np.where(np.isfinite(curve) & (share > 0), curve, -np.inf)
+    below, above = np.where(centres < phases.cut, curve, -np.inf), np.where(centres >= phases.cut, curve, -np.inf)
+    low, high = int(np.argmax(below)), int(np.argmax(above))
+    between = np.where(np.isfinite(curve[low : high + 1]), curve[low : high + 1], np.inf)
+    return _Landscape(
+        uncertain=Uncertain(found, errors),
+        smooth=smooth,
+        log_width=np.log(np.diff(edges)),
+        centres=centres,
+        low=low,
+        valley=low + int(np.argmin(between)),
+        high=high,
+    )
+
+
+def _slope(
+    pool: Pool, seen: list[tuple[float, float]], found: _Landscape, coupling: str, by: str, beta: float
+) -> float:
+    """How fast the difference of the heights moves: from two values of the coupling, at first from the formula above."""
+    if len(seen) > 1 and abs(seen[-1][0] - seen[-2][0]) > 0:
+        (before, there), (now, here) = seen[-2:]
+        if abs(here - there) > 10 * HEIGHTS_CONVERGED:
+            return (here - there) / (now - before)
+    _, conjugate, factor = pool.couplings[coupling]
+    samples = pool.samples[0]
+    x, order = samples.observable(conjugate), samples.observable(by)
+    # <X> near either peak, from all samples there: good enough to begin with.
+    width = 0.25 * (found.centres[found.high] - found.centres[found.low])
+    near = [float(np.nanmean(x[np.abs(order - found.centres[place]) < width])) for place in (found.low, found.high)]
+    return -beta * factor * (near[1] - near[0])
