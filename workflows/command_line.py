@@ -15,7 +15,7 @@ from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 from quenchphys.parallel.processes import ProcessLost, first, join
-from workflows.commands import Exit, commands
+from workflows.commands import Exit, all_commands
 
 FILES = """
 A file that exists is never replaced without --overwrite.  Ladders are kept beside the result, in a folder that ends in
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> ArgumentParser:
     """The parser with every command of `workflows.commands`."""
-    known = commands()
+    known = all_commands()
     examples = [f"  quenchphys {example}" for command in known for example in command.examples]
     top = ArgumentParser(
         prog="quenchphys",

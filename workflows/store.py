@@ -22,7 +22,7 @@ import xarray as xr
 
 import quenchphys as qp
 from quenchphys.console.interruption import Interrupted, interruptible
-from quenchphys.fingerprint import difference
+from quenchphys.identity import difference
 from quenchphys.parallel.processes import agreed, any_of, first
 from quenchphys.problem import view
 from quenchphys.stopping import StopRule

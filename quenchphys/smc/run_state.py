@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from quenchphys.fingerprint import fingerprint
+from quenchphys.identity import fingerprint
 from quenchphys.parallel.processes import to_host
 from quenchphys.parallel.random_numbers import GENERATOR
 from quenchphys.smc.assignment import Assignment, plain

@@ -29,7 +29,7 @@ import jax
 import numpy as np
 
 from quenchphys.console.messages import one_line, why_not_written
-from quenchphys.fingerprint import difference
+from quenchphys.identity import difference
 from quenchphys.parallel.processes import agreed, first
 from quenchphys.storage.netcdf import write_whole
 

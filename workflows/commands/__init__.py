@@ -33,6 +33,6 @@ class Command(NamedTuple):
     """Lines that can be typed after `quenchphys`, for the help."""
 
 
-def commands() -> list[Command]:
+def all_commands() -> list[Command]:
     """Every command, in alphabetical order."""
     return defined_in(__name__, __path__, "COMMAND")

@@ -64,7 +64,7 @@ def test_auto():
     ladder = qp.quench(qp.targets.gaussian(10), particles=400, replicas=4, softness="auto")
     assert ladder.softness == 10
     assert ladder.attrs["pilot_gradients"] > 0
-    assert "softness 10, read from pilot ladders" in ladder.report()
+    assert "softness 10, chosen by pilot ladders" in ladder.report()
     assert float(np.asarray(ladder.levels.level_count).max()) < 40
 
 

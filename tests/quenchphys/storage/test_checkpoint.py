@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import quenchphys as qp
-from quenchphys.fingerprint import difference, fingerprint
+from quenchphys.identity import difference, fingerprint
 from quenchphys.problem import SiteBasis
 from quenchphys.smc.evidence import Evidence
 from quenchphys.smc.levels import SoftLevels
