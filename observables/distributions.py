@@ -33,7 +33,7 @@ def distribution(
         The samples.
     of : str
         An observable, or "energy".
-    beta, errors, **couplings
+    beta, errors, couplings
         As in `partition_function`, but for a single target.
     bins : int or sequence of floats
         Number of bins, or their edges.

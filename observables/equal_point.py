@@ -101,7 +101,7 @@ def equal_weight(
         Inverse temperature.
     share : float
         The share of the ordered phase.
-    errors, **couplings
+    errors, couplings
         As in `partition_function`; couplings are fixed at the values given.
 
     Returns
@@ -194,7 +194,7 @@ def equal_height(
 
     Parameters
     ----------
-    ladder, coupling, by, cut, beta, errors, **couplings
+    ladder, coupling, by, cut, beta, errors, couplings
         As in `equal_weight`.
     start : float
         Where the search begins, by default at the coupling of the run.

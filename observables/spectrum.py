@@ -29,7 +29,7 @@ def density_of_states(ladder: Source, bins: Any = 100, *, errors: str = "auto", 
 
     Parameters
     ----------
-    ladder, errors, **couplings
+    ladder, errors, couplings
         As in `partition_function`, but for a single set of couplings.
     bins : int or sequence of floats
         Number of bins over the sampled energies, finer where there are more samples, or their edges.
@@ -69,7 +69,7 @@ def energy_distribution(
 
     Parameters
     ----------
-    ladder, beta, errors, **couplings
+    ladder, beta, errors, couplings
         As in `partition_function`, but for a single target.
     bins : int or sequence of floats
         Number of bins, or their edges.
