@@ -28,7 +28,7 @@ def posterior(ladder: Source, draws: int = 1000, beta: float = 1.0, *, seed: int
         The samples; a walk keeps no configurations but its last.
     draws : int
         Draws from each replica.
-    beta, **couplings
+    beta, couplings
         As in `partition_function`, but for a single target.
     seed : int
         Seed of the draws.

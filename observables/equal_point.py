@@ -14,7 +14,8 @@ A coupling tilts the distribution P(q), and the heights of its two peaks move ap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,7 +26,8 @@ from observables.estimation.estimator import Estimate, estimate, refuse_unsuppor
 from observables.estimation.labels import dataset
 from observables.estimation.moments import Columns
 from observables.estimation.targets import Targets
-from observables.histogram import apply, bins_of, edges_for, local_fit, weighted_values
+from observables.histogram import FineHistogram, bins_of, observable_or_energy, weighted_values
+from observables.peaks import Landmarks, Reading, at_equal_heights, edges_of, equal_heights, readings
 from observables.phases import TwoPhases
 from observables.samples.base import Samples
 from observables.samples.pool import Pool, Source
@@ -37,11 +39,8 @@ LARGEST_STEP = 4.0  # nats that a step may move: the samples should overlap with
 NEWTON_STEPS, SECANT_STEPS = 40, 20
 WEIGHTS_CONVERGED = 1e-6  # nats of log odds
 HEIGHTS_CONVERGED = 1e-4  # nats
+FEWEST_BINS = 1  # a peak narrower than the fine bins, such as P(q) ~ 1/sqrt(q) of a single site, is read off them
 FRACTION = 0.1  # of its standard error, to which a difference of heights may be left
-
-BINS = 60  # over the range that holds the distribution
-WINDOW = 3  # bins to either side of a point that take part in its parabola
-
 
 class Excess(NamedTuple):
     """How far a coupling is from the root, in nats, and how fast that changes."""
@@ -102,7 +101,7 @@ def equal_weight(
         Inverse temperature.
     share : float
         The share of the ordered phase.
-    errors, **couplings
+    errors, couplings
         As in `partition_function`; couplings are fixed at the values given.
 
     Returns
@@ -180,31 +179,6 @@ def _in_phases(mean: Array) -> tuple[Array, Array]:
     return both / ordered, (all_of_it - both) / (1 - ordered)
 
 
-class _Landscape(NamedTuple):
-    """log P over the bins at one value of the coupling, and where its peaks and its valley are."""
-
-    uncertain: Uncertain
-    smooth: Array
-    log_width: Array
-    centres: Array
-    low: int
-    valley: int
-    high: int
-
-    def heights(self, log_z: Array, mean: Array) -> Array:
-        """log P at the disordered peak, the valley and the ordered peak, (T, 3)."""
-        with np.errstate(divide="ignore"):
-            log_p = np.log(mean) - self.log_width
-        return apply(self.smooth, log_p)[:, [self.low, self.valley, self.high]]
-
-    def difference(self) -> Answer:
-        return self.uncertain.of(lambda log_z, mean: (h := self.heights(log_z, mean))[:, 2] - h[:, 0])
-
-    def barrier(self) -> Answer:
-        """The depth of the valley below the mean of the two peaks, equal where they are equally high."""
-        return self.uncertain.of(lambda log_z, mean: self.heights(log_z, mean) @ np.array([0.5, -1.0, 0.5]))
-
-
 def equal_height(
     ladder: Source,
     coupling: str | None = None,
@@ -220,7 +194,7 @@ def equal_height(
 
     Parameters
     ----------
-    ladder, coupling, by, cut, beta, errors, **couplings
+    ladder, coupling, by, cut, beta, errors, couplings
         As in `equal_weight`.
     start : float
         Where the search begins, by default at the coupling of the run.
@@ -241,14 +215,15 @@ def equal_height(
     phases = TwoPhases.of(pool, by, cut)
     seen: list[tuple[float, float]] = []
 
-    def excess(at: float) -> tuple[Excess, tuple[_Landscape, float]]:
+    def excess(at: float) -> tuple[Excess, tuple[_Peaks, float]]:
         """The difference of the heights; the error of the coupling comes with it."""
-        found = _landscape(pool, Targets.grid(pool, beta, {coupling: at, **couplings}), phases, errors)
-        difference, error = (float(part[0]) for part in found.difference())
-        if not np.isfinite(difference):
+        targets = Targets.single(pool, beta, {coupling: at, **couplings}, "A coexistence point has")
+        found = _Peaks.of(pool, targets, phases, errors)
+        if found is None:
             raise ValueError(f"P({phases.by}) has no two peaks around {phases.by} = {phases.cut:g} at {coupling} = {at:g}.")
+        difference, error = (float(part[0]) for part in found.difference())
         seen.append((at, difference))
-        slope = _slope(pool, seen, found, coupling, phases.by, beta)
+        slope = _slope(pool, seen, found.places, coupling, phases.by, beta)
         # Bins follow the coupling, so that the heights jump by a fraction of their error: a root may lie in a jump.
         converged = abs(difference) < max(HEIGHTS_CONVERGED, FRACTION * error)
         return Excess(difference, slope, converged), (found, abs(error / slope))
@@ -261,37 +236,68 @@ def equal_height(
     root, (found, error) = solved
     answers = {coupling: Answer(np.array([root]), np.array([error])), "barrier": found.barrier()}
     result = dataset(found.uncertain, answers, drop=(coupling,))
-    for name, place in (("low_peak", found.low), ("valley", found.valley), ("high_peak", found.high)):
-        words = {"long_name": f"{phases.by} at the {name.replace('_', ' ')}"}
-        result[name] = xr.Variable((), found.centres[place], words)
+    for name, place in zip(("low_peak", "valley", "high_peak"), found.places, strict=True):
+        result[name] = xr.Variable((), place, {"long_name": f"{phases.by} at the {name.replace('_', ' ')}"})
     return result.assign_attrs(phases.attrs)
 
 
-def _landscape(pool: Pool, targets: Targets, phases: TwoPhases, errors: str) -> _Landscape:
-    edges = edges_for(*weighted_values(pool, targets, phases.by), BINS)
-    centres = 0.5 * (edges[1:] + edges[:-1])
-    found = estimate(pool, targets, lambda samples, _: bins_of(samples.observable(phases.by), edges))
-    share = found.pooled()[1][0]
-    smooth, _, _ = local_fit(centres, share, WINDOW, degree=2)
-    with np.errstate(divide="ignore"):
-        curve = apply(smooth, np.log(share) - np.log(np.diff(edges)))
-    curve = np.where(np.isfinite(curve) & (share > 0), curve, -np.inf)
-    below, above = np.where(centres < phases.cut, curve, -np.inf), np.where(centres >= phases.cut, curve, -np.inf)
-    low, high = int(np.argmax(below)), int(np.argmax(above))
-    between = np.where(np.isfinite(curve[low : high + 1]), curve[low : high + 1], np.inf)
-    return _Landscape(
-        uncertain=Uncertain(found, errors),
-        smooth=smooth,
-        log_width=np.log(np.diff(edges)),
-        centres=centres,
-        low=low,
-        valley=low + int(np.argmin(between)),
-        high=high,
-    )
+@dataclass(frozen=True)
+class _Peaks:
+    """The two peaks of P(`by`) and the valley between them, tilted to equal heights, at one target.
+
+    The peaks are looked for where they are equally high, because far from there the lower one may be a mere shoulder.  A
+    coupling whose observable is a multiple of `by` tilts log P just so.
+    """
+
+    uncertain: Uncertain
+    edges: Array
+    tilt: float
+    three: Sequence[Reading]
+
+    @staticmethod
+    def of(pool: Pool, targets: Targets, phases: TwoPhases, errors: str) -> _Peaks | None:
+        """None where there are no two peaks, or not on either side of the cut."""
+        fine = FineHistogram.of(*weighted_values(pool, targets, phases.by))
+        if fine is None:
+            return None
+        tilt = equal_heights(fine.curve, fine.centres)
+        marks = Landmarks.of(fine.curve - tilt * fine.centres, fewest=FEWEST_BINS)
+        if marks is None:
+            return None
+        bins = edges_of([marks])
+        edges = fine.edges[bins]
+        found = estimate(
+            pool, targets, lambda samples, energy: bins_of(observable_or_energy(phases.by, samples, energy), edges)
+        )
+        peaks = _Peaks(Uncertain(found, errors), edges, tilt, readings(bins, marks, fine.edges))
+        low, _, high = peaks.places
+        return peaks if low < phases.cut <= high else None
+
+    def _read(self, mean: Array) -> Array:
+        log_p = np.log(mean / np.diff(self.edges))
+        return at_equal_heights(self.three, log_p, 0.5 * (self.edges[1:] + self.edges[:-1]), self.tilt)
+
+    @property
+    def places(self) -> Array:
+        """`by` at the low peak, the valley and the high peak."""
+        return self._read(self.uncertain.found.pooled()[1])[0, 2:]
+
+    def difference(self) -> Answer:
+        """Height of the high peak above the low one: what a tilt over the distance between them takes away."""
+
+        def height(log_z: Array, mean: Array) -> Array:
+            more, _, low, _, high = self._read(mean).T
+            return (self.tilt + more) * (high - low)
+
+        return self.uncertain.of(height)
+
+    def barrier(self) -> Answer:
+        """The depth of the valley where both peaks are equally high."""
+        return self.uncertain.of(lambda log_z, mean: self._read(mean)[:, 1])
 
 
 def _slope(
-    pool: Pool, seen: list[tuple[float, float]], found: _Landscape, coupling: str, by: str, beta: float
+    pool: Pool, seen: list[tuple[float, float]], places: Array, coupling: str, by: str, beta: float
 ) -> float:
     """How fast the difference of the heights moves: from two values of the coupling, at first from the formula above."""
     if len(seen) > 1 and abs(seen[-1][0] - seen[-2][0]) > 0:
@@ -302,6 +308,6 @@ def _slope(
     samples = pool.samples[0]
     x, order = samples.observable(conjugate), samples.observable(by)
     # <X> near either peak, from all samples there: good enough to begin with.
-    width = 0.25 * (found.centres[found.high] - found.centres[found.low])
-    near = [float(np.nanmean(x[np.abs(order - found.centres[place]) < width])) for place in (found.low, found.high)]
+    low, _, high = places
+    near = [float(np.nanmean(x[np.abs(order - place) < 0.25 * (high - low)])) for place in (low, high)]
     return -beta * factor * (near[1] - near[0])

@@ -80,7 +80,7 @@ def phase_weights(
     by, cut : str, float
         The observable that tells the phases apart, and the bound between them; by default those of the two phases that
         the problem names.
-    beta, errors, **couplings
+    beta, errors, couplings
         As in `partition_function`.
 
     Returns
@@ -120,7 +120,7 @@ def phase_averages(
     ----------
     ladder, by, cut
         As in `phase_weights`.
-    beta, errors, **couplings
+    beta, errors, couplings
         As in `partition_function`, but for a single target.
 
     Returns
