@@ -39,7 +39,6 @@ LARGEST_STEP = 4.0  # nats that a step may move: the samples should overlap with
 NEWTON_STEPS, SECANT_STEPS = 40, 20
 WEIGHTS_CONVERGED = 1e-6  # nats of log odds
 HEIGHTS_CONVERGED = 1e-4  # nats
-FEWEST_BINS = 1  # a peak narrower than the fine bins, such as P(q) ~ 1/sqrt(q) of a single site, is read off them
 FRACTION = 0.1  # of its standard error, to which a difference of heights may be left
 
 class Excess(NamedTuple):
@@ -261,7 +260,7 @@ class _Peaks:
         if fine is None:
             return None
         tilt = equal_heights(fine.curve, fine.centres)
-        marks = Landmarks.of(fine.curve - tilt * fine.centres, fewest=FEWEST_BINS)
+        marks = Landmarks.of(fine.curve - tilt * fine.centres)
         if marks is None:
             return None
         bins = edges_of([marks])

@@ -80,15 +80,15 @@ class Landmarks:
     windows: tuple[Array, Array, Array]
 
     @staticmethod
-    def of(curve: Array, fewest: int = RESOLVED) -> Landmarks | None:
-        """None where the curve has no valley, or a window fewer than `fewest` bins to say how deep it is."""
+    def of(curve: Array) -> Landmarks | None:
+        """None where the curve has no valley, or too few bins in a window to say how deep it is."""
         depth, *at = deepest_valley(curve)
         if not depth > SHALLOWEST:
             return None
         low, valley, high = at
         ends = (0, valley), (low, high), (valley, len(curve) - 1)
         windows = tuple(_window(curve, place, *limits) for place, limits in zip(at, ends, strict=True))
-        if min(map(len, windows)) - 1 < fewest:
+        if min(map(len, windows)) - 1 < RESOLVED:
             return None
         return Landmarks((low, valley, high), (windows[0], windows[1], windows[2]))
 
