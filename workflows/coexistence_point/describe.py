@@ -142,7 +142,7 @@ def _add_distributions(result: xr.Dataset, pool: observables.Pool, by: str, here
 def doubts(pilot: qp.Ladder, walks: list[Walk], result: xr.Dataset, coupling: str) -> list[str]:
     """Why the answer might be wrong: each a sentence; none if the chains crossed often between the phases."""
     reasons = []
-    if not pilot.outcome.trusted:
+    if not (pilot.outcome.trusted or pilot.outcome is qp.Outcome.LAGGED):  # chains make up for a lag
         reasons.append(f"The pilot ladder ended with '{pilot.outcome.value}'.")
     if soft := too_soft(pilot):
         reasons.append(soft + ".")

@@ -174,7 +174,7 @@ class PointSearch:
         for number in range(PILOTS):
             phases = phases_of(self.family, at)
             ladder = self._pilot(at, self.settings.pilot.ladder(number))
-            if not ladder.outcome.trusted:
+            if not (ladder.outcome.trusted or ladder.outcome is qp.Outcome.LAGGED):  # chains make up for a lag
                 raise RuntimeError(
                     f"The pilot ladder at {coupling} = {at:g} ended with '{ladder.outcome.value}', so the coexistence point "
                     "cannot be found from it; try more pilot particles, or a bracket closer to the point."
