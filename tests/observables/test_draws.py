@@ -45,16 +45,17 @@ def z_of(chains, exact):
 
 
 @pytest.mark.parametrize(
-    ("problem", "softness", "last"), [(SMALL, 2.0, 1.0), (SMALL, None, 4), (synthetic.Chi2(), 20.0, 3.0)]
+    ("problem", "softness", "particles", "last"),
+    [(SMALL, 2.0, 240, 1.0), (SMALL, None, 240, 4), (synthetic.Chi2(), 20.0, 48, 3.0)],
 )
-def test_draws_have_the_means_of_the_target(problem, softness, last):
+def test_draws_have_the_means_of_the_target(problem, softness, particles, last):
     """Over many seeds: the mean energy and an observable, at the couplings of the run and at others.
 
     A chain that rests on n effective configurations is biased by about 1/n, here a tenth of the error of eight.
     """
     z = []
     for seed in range(20):
-        made = observables.Pool(synthetic.ladder(problem, softness, 240, 8, seed, ess=0.7, last=last))
+        made = observables.Pool(synthetic.ladder(problem, softness, particles, 8, seed, ess=0.7, last=last))
         drawn = observables.posterior(made, draws=1000, seed=seed)
         moved = observables.posterior(made, draws=1000, seed=seed, a=1.8)
         z.append([
