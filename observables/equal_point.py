@@ -5,6 +5,7 @@ With U = ... + c f X, the log odds of the ordered phase have the exact slope
     d log(Z_ord / Z_dis) / dc = -beta f (<X>_ord - <X>_dis),
 
 so that Newton's method needs one pass over the samples a step and the error of the root is the error of one more step.
+What is read at the root takes that step as well, in every sample of the jackknife.
 A coupling tilts the distribution P(q), and the heights of its two peaks move apart nearly as
 
     d log(P_ord / P_dis) / dc = -beta f (<X>_ord - <X>_dis)
@@ -22,9 +23,9 @@ import numpy as np
 import xarray as xr
 
 from observables.estimation.errors import Answer, Uncertain
-from observables.estimation.estimator import Estimate, estimate, refuse_unsupported
+from observables.estimation.estimator import Estimate, estimate
 from observables.estimation.labels import dataset
-from observables.estimation.moments import Columns
+from observables.estimation.moments import Columns, Moments
 from observables.estimation.targets import Targets
 from observables.histogram import FineHistogram, bins_of, observable_or_energy, weighted_values
 from observables.peaks import Landmarks, Reading, at_equal_heights, edges_of, equal_heights, readings
@@ -108,7 +109,7 @@ def equal_weight(
     Dataset
         The root under the coupling's name with its error; log_odds_slope, the slope of the log odds there; the mean of the
         coupling's observable in either phase; and <coupling>_block, the root of every block of replicas (or group of
-        chains) by itself.
+        chains) by itself.  Errors of what is read at the root include that of the root.
 
     Examples
     --------
@@ -116,66 +117,196 @@ def equal_weight(
     >>> float(found.mu2), float(found.mu2_err)
     >>> observables.equal_weight(ladder, "lam", by="q", cut=1.25, mu2=2.29)
     """
-    pool = Pool.of(ladder)
+    solved = _solve(Pool.of(ladder), coupling, by, cut, beta, share, couplings)
+    balance, name, observable = solved.balance, solved.coupling, solved.observable
+    uncertain = Uncertain(solved.estimate([]), errors)
+    answers = {
+        name: uncertain.of(lambda log_z, mean: solved.root + balance.of(log_z, mean).step[:, 0]),
+        "log_odds_slope": uncertain.of(lambda log_z, mean: balance.of(log_z, mean).slope),
+        f"{observable}_ordered": uncertain.of(lambda log_z, mean: balance.of(log_z, mean).conjugate[:, 1]),
+        f"{observable}_disordered": uncertain.of(lambda log_z, mean: balance.of(log_z, mean).conjugate[:, 0]),
+    }
+    result = dataset(uncertain, answers, drop=(name,))
+    found = uncertain.found
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alone = [solved.root + balance.of(*found.pooled([b])).step[0, 0] for b in range(len(found.log_z))]
+    words = {"long_name": f"{name} of one block of replicas by itself, to first order", "units": "1"}
+    result[f"{name}_block"] = ("block", alone, words)
+    return result.assign_attrs(solved.phases.attrs, share=float(share))
+
+
+def coexisting_phases(
+    ladder: Source,
+    coupling: str | None = None,
+    by: str | None = None,
+    cut: float | None = None,
+    beta: float = 1.0,
+    *,
+    share: float = 0.5,
+    errors: str = "auto",
+    **couplings: Any,
+) -> xr.Dataset:
+    """Averages within two phases at the coupling of equal weight, which has an error of its own.
+
+    `phase_averages` at the root would give the same values, but the errors of a coupling that is known exactly.  Here
+    every leave-one-out sample of the jackknife is read at its own root: the latent heat moves with it, and log Z of the
+    two phases is the same, with the same error.
+
+    Parameters
+    ----------
+    ladder, coupling, by, cut, beta, share, errors, couplings
+        As in `equal_weight`.
+
+    Returns
+    -------
+    Dataset
+        As that of `phase_averages`, over the dimension `phase`, and latent_heat = <U>_disordered - <U>_ordered; the
+        coupling of equal weight under its name, with its error.
+
+    Examples
+    --------
+    >>> found = observables.coexisting_phases(ladder)
+    >>> float(found.latent_heat), float(found.latent_heat_err)
+    >>> found.log_z.sel(phase="ordered")
+    """
+    solved = _solve(Pool.of(ladder), coupling, by, cut, beta, share, couplings)
+    balance = solved.balance
+    names = ["energy", *solved.pool.observables]
+    uncertain = Uncertain(solved.estimate(names), errors)
+
+    def per_phase(read: Callable[[_AtRoot], Array]) -> Answer:
+        return uncertain.of(lambda log_z, mean: read(balance.of(log_z, mean)))
+
+    answers = {name: per_phase(lambda at, i=i: at.averages[:, :, i]) for i, name in enumerate(names)}
+    answers["share"] = per_phase(lambda at: at.shares)
+    answers["log_z"] = per_phase(lambda at: at.log_z)
+    result = dataset(uncertain, answers, extra=("phase",), drop=(solved.coupling,))
+    heat = per_phase(lambda at: at.averages[:, 0, 0] - at.averages[:, 1, 0])
+    root = per_phase(lambda at: solved.root + at.step[:, 0])
+    for name, (value, error), words in (
+        ("latent_heat", heat, {"long_name": "latent heat <U>_disordered - <U>_ordered", "units": "nats"}),
+        (solved.coupling, root, {"long_name": f"{solved.coupling} of equal weight", "units": "1"}),
+    ):
+        result[name] = xr.Variable((), value[0], words)
+        result[f"{name}_err"] = xr.Variable((), error[0], words | {"long_name": f"standard error of {words['long_name']}"})
+    return result.assign_coords(phase=list(solved.phases.names)).assign_attrs(solved.phases.attrs, share=float(share))
+
+
+class _AtRoot(NamedTuple):
+    """What samples say at their own root, to first order in its distance from where they were weighted."""
+
+    step: Array  # (T, 1) to the root
+    slope: Array  # (T,) of the log odds
+    conjugate: Array  # (T, phase) <X>
+    shares: Array  # (T, phase)
+    log_z: Array  # (T, phase)
+    averages: Array  # (T, phase, observable)
+
+
+@dataclass(frozen=True)
+class _Balance:
+    """Two phases at a coupling c near the root, with U = ... + c f X; both phases are moved along to the root.
+
+    d <O>_p / dc = <dO/dc>_p - beta f (<O X>_p - <O>_p <X>_p)  and  d log Z_p / dc = -beta f <X>_p, where only O = U
+    depends on c itself.
+    """
+
+    beta: float
+    factor: float
+    wanted: float  # log odds
+
+    def moments(self, phases: TwoPhases, observable: str, names: Sequence[str]) -> Moments:
+        """1, X and X^2, then O and O X of every observable, in either phase."""
+
+        def of(samples: Samples, energy: Array) -> Columns:
+            upper = phases.upper(samples)
+            x = samples.observable(observable).astype(float)
+            columns = [np.ones(len(x)), x, x**2]
+            for name in names:
+                value = observable_or_energy(name, samples, energy).astype(float)
+                columns += [value, value * x]
+            return Columns([np.where(inside, v, 0.0) for inside in (~upper, upper) for v in columns])
+
+        return of
+
+    def of(self, log_z: Array, mean: Array) -> _AtRoot:
+        table = mean.reshape(len(mean), 2, -1)
+        share = table[:, :, 0]
+        within = table / share[:, :, None]
+        x, square, values, products = within[:, :, 1], within[:, :, 2], within[:, :, 3::2], within[:, :, 4::2]
+        pull = -self.beta * self.factor
+        slope = pull * (x[:, 1] - x[:, 0])
+        step = ((self.wanted - np.log(share[:, 1]) + np.log(share[:, 0])) / slope)[:, None]
+        variance = square - x**2
+        drift = pull * (products - values * x[:, :, None])
+        if drift.shape[2]:
+            drift[:, :, 0] += self.factor * x  # the energy comes first
+        log_share = np.log(share) + pull * x * step
+        total = np.logaddexp(log_share[:, 0], log_share[:, 1])[:, None]
+        return _AtRoot(
+            step=step,
+            slope=slope + pull**2 * (variance[:, 1] - variance[:, 0]) * step[:, 0],
+            conjugate=x + pull * variance * step,
+            shares=np.exp(log_share - total),
+            log_z=log_z[:, None] + log_share,
+            averages=values + drift * step[:, :, None],
+        )
+
+
+class _Solved(NamedTuple):
+    """A coupling of equal weight, and how the samples are read there."""
+
+    pool: Pool
+    phases: TwoPhases
+    coupling: str
+    observable: str  # conjugate to the coupling
+    root: float
+    targets: Targets
+    balance: _Balance
+
+    def estimate(self, names: Sequence[str]) -> Estimate:
+        return estimate(self.pool, self.targets, self.balance.moments(self.phases, self.observable, names))
+
+
+def _solve(
+    pool: Pool,
+    coupling: str | None,
+    by: str | None,
+    cut: float | None,
+    beta: float,
+    share: float,
+    couplings: Mapping[str, Any],
+) -> _Solved:
+    """The coupling at which the ordered phase has a share, by Newton's method."""
     coupling = free_coupling(pool, coupling, couplings)
     phases = TwoPhases.of(pool, by, cut)
     if not 0 < share < 1:
         raise ValueError(f"share must lie between 0 and 1, but {share!r} was given.")
     start, observable, factor = pool.couplings[coupling]
-    wanted = float(np.log(share / (1 - share)))
+    balance = _Balance(beta, factor, float(np.log(share / (1 - share))))
+    moments = balance.moments(phases, observable, [])
 
-    def moments(samples: Samples, energy: Array) -> Columns:
-        ordered = phases.upper(samples).astype(float)
-        conjugate = factor * samples.observable(observable).astype(float)
-        return Columns([ordered, ordered * conjugate, conjugate])
-
-    def log_odds(mean: Array) -> tuple[Array, Array]:
-        """log odds above the wanted ones, and their slope."""
-        return np.log(mean[:, 0]) - np.log1p(-mean[:, 0]) - wanted, -beta * np.subtract(*_in_phases(mean))
-
-    def excess(value: float) -> tuple[Excess, Estimate]:
+    def excess(value: float) -> tuple[Excess, Targets]:
         targets = Targets.single(pool, beta, {coupling: value, **couplings}, "A coexistence point has")
-        found = estimate(pool, targets, moments, check=False)
-        mean = found.pooled()[1]
-        if not 0 < mean[0, 0] < 1:
+        log_z, mean = estimate(pool, targets, moments, check=False).pooled()
+        disordered, ordered = mean.reshape(2, -1)[:, 0]
+        if not (ordered > 0 and disordered > 0):
             raise ValueError(
-                f"There is no sample of the {phases.names[int(mean[0, 0] == 0)]} phase (cut {phases.by} = {phases.cut:g}) "
+                f"There is no sample of the {phases.names[int(not ordered > 0)]} phase (cut {phases.by} = {phases.cut:g}) "
                 f"at {coupling} = {value:g}, so no {coupling} of equal weight can be found; run a ladder nearer to it."
             )
-        above, slope = (float(part[0]) for part in log_odds(mean))
-        return Excess(above, slope, abs(above) < WEIGHTS_CONVERGED), found
+        above = float(np.log(ordered / disordered)) - balance.wanted
+        x = mean.reshape(2, -1)[:, 1] / (disordered, ordered)
+        slope = -beta * factor * float(x[1] - x[0])
+        return Excess(above, slope, abs(above) < WEIGHTS_CONVERGED), targets
 
     solved = damped_newton(excess, start, NEWTON_STEPS)
     if solved is None:
         raise ValueError(
             f"No {coupling} at which {phases.by} >= {phases.cut:g} has the share {share:g} was found near {start:g}."
         )
-    root, found = solved
-
-    def newton(log_z: Array, mean: Array) -> Array:
-        above, slope = log_odds(mean)
-        return root - above / slope
-
-    refuse_unsupported(found)
-    uncertain = Uncertain(found, errors)
-    answers = {
-        coupling: uncertain.of(newton),
-        "log_odds_slope": uncertain.of(lambda log_z, mean: log_odds(mean)[1]),
-        f"{observable}_ordered": uncertain.of(lambda log_z, mean: _in_phases(mean)[0] / factor),
-        f"{observable}_disordered": uncertain.of(lambda log_z, mean: _in_phases(mean)[1] / factor),
-    }
-    result = dataset(uncertain, answers, drop=(coupling,))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        alone = [newton(*found.pooled([b]))[0] for b in range(len(found.log_z))]
-    words = {"long_name": f"{coupling} of one block of replicas by itself, to first order", "units": "1"}
-    result[f"{coupling}_block"] = ("block", alone, words)
-    return result.assign_attrs(phases.attrs, share=float(share))
-
-
-def _in_phases(mean: Array) -> tuple[Array, Array]:
-    """<X> in the ordered and in the disordered phase."""
-    ordered, both, all_of_it = mean[:, 0], mean[:, 1], mean[:, 2]
-    return both / ordered, (all_of_it - both) / (1 - ordered)
+    root, targets = solved
+    return _Solved(pool, phases, coupling, observable, root, targets, balance)
 
 
 def equal_height(
