@@ -68,13 +68,13 @@ def partition_function(
     # The depth is part of the request: a ladder made for higher temperatures must not serve lower ones.
     depth = {"largest_beta": float(grid.max())}
     request = request_of("partition_function", identity_of(model) | depth, settings.request())
-    study = Study(out, request, progress=progress, overwrite=overwrite)
     stop = suggested(view(model).stop)
     if grid.max() > 0:
         stop = stop & EvidenceBelow(LEFT_BELOW, beta=float(grid.max()))
-    ladder = study.ladder("ladder", model, settings, f"ladder of {view(model).name}", stop)
-    result = observables.thermodynamics(ladder, grid)
-    why = "" if ladder.outcome.trusted else f"The ladder ended with '{ladder.outcome.value}'."
-    if why:
-        warnings.warn(f"Z(beta) is not to be trusted: {why}", stacklevel=2)
-    return study.finish(result.assign_attrs(workflow="partition_function", trusted=int(not why), why=why))
+    with Study(out, request, progress=progress, overwrite=overwrite) as study:
+        ladder = study.ladder("ladder", model, settings, f"ladder of {view(model).name}", stop)
+        result = observables.thermodynamics(ladder, grid)
+        why = "" if ladder.outcome.trusted else f"The ladder ended with '{ladder.outcome.value}'."
+        if why:
+            warnings.warn(f"Z(beta) is not to be trusted: {why}", stacklevel=2)
+        return study.finish(result.assign_attrs(workflow="partition_function", trusted=int(not why), why=why))
