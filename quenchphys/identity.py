@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenchphys.labels import labels_of
+from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.random_numbers import GENERATOR
 from quenchphys.problem import ProblemView, view
 
@@ -55,12 +56,7 @@ def fingerprint(problem: Any) -> dict[str, Any]:
     """
     problem = view(problem)
     host = _host()
-    with (
-        jax.enable_x64(False),
-        jax.default_device(host),
-        jax.numpy_dtype_promotion("standard"),
-        jax.transfer_guard("allow"),
-    ):
+    with own_settings(), jax.default_device(host):
         leaves, structure = jax.tree.flatten(problem.as_argument())
         # Traced anew by every call: an object that was changed in place, or whose code was, must not get its old values.
         lowered = jax.jit(lambda leaves: _values(jax.tree.unflatten(structure, leaves))).lower(leaves)

@@ -72,7 +72,8 @@ def check_labels(problem: ProblemView, beside: frozenset[str] = frozenset()) -> 
     dims = problem.dims
     if len(dims) != len(shape):
         raise ValueError(
-            f"dims must be the names of the {len(shape)} axes of a configuration of the shape {shape}; {in_short(dims)} was given"
+            f"dims must be the names of the {len(shape)} axes of a configuration of the shape {shape}; "
+            f"{in_short(dims)} was given"
         )
     observed = jax.eval_shape(problem.observe, jax.ShapeDtypeStruct(shape, configuration.dtype))
     for what, names in (("an axis", dims), ("an observable", observed)):

@@ -32,6 +32,7 @@ from quenchphys.kernels import HMC, Kernel, MinimumNorm
 from quenchphys.labels import check_labels
 from quenchphys.parallel.compile_cache import keep_compiled_programs
 from quenchphys.parallel.devices import mesh_for
+from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.fork_guard import check_not_forked
 from quenchphys.parallel.loops import map_rows
 from quenchphys.parallel.processes import any_of, to_host
@@ -247,7 +248,7 @@ def multicanonical(
     nodes = _ascending(energy, log_weight)
     weight = Weight.through(*nodes)
     begun = time.monotonic()
-    with jax.enable_x64(False):
+    with own_settings():
         check(problem)
         model = view(problem)
         check_labels(model, OWN_VARIABLES - {"energy", "<observable>"})

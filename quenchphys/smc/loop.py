@@ -21,6 +21,7 @@ from quenchphys.console.memory import check_memory, in_words
 from quenchphys.console.progress import Meter
 from quenchphys.labels import check_labels
 from quenchphys.ladder import Ladder
+from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.fork_guard import check_not_forked
 from quenchphys.parallel.processes import any_of, first, to_host
 from quenchphys.parallel.random_numbers import GENERATOR, keys_of, split_each
@@ -48,7 +49,7 @@ def run(
     """Run a ladder from the prior or a checkpoint to its end, in single precision whatever JAX is set to elsewhere."""
     check_not_forked()
     begun = time.monotonic()
-    with jax.enable_x64(False):
+    with own_settings():
         check(work.problem.problem)
         check_labels(work.problem)
         check_memory(work.settings, work.dimension)
@@ -196,6 +197,6 @@ def stoppable(checkpoint: Any) -> Iterator[StopRequest]:
 
 @contextmanager
 def contained(mesh: Mesh) -> Iterator[None]:
-    """The engine's own precision and mesh: NetKet, for one, sets others for the whole process when it is imported."""
-    with jax.enable_x64(False), jax.set_mesh(mesh):
+    """The engine's own settings and mesh: NetKet, for one, sets others for the whole process when it is imported."""
+    with own_settings(), jax.set_mesh(mesh):
         yield
