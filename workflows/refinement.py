@@ -81,13 +81,13 @@ def polish(
     _check_same_problem(model, ladder)
     settings = WalkSettings(groups, chains, sweeps, seed)
     request = request_of("polish", identity_of(model) | {"largest_beta": float(beta)}, asdict(settings))
-    study = Study(out, request, progress=progress, overwrite=overwrite)
-    found = polished(model, ladder, float(beta), settings, study)
-    why = " ".join(found.doubts)
-    walk = Walk(found.walk.data.assign_attrs(trusted=int(not why), why=why))
-    if out is not None:
-        walk.save(out, overwrite=overwrite)
-    return walk
+    with Study(out, request, progress=progress, overwrite=overwrite) as study:
+        found = polished(model, ladder, float(beta), settings, study)
+        why = " ".join(found.doubts)
+        walk = Walk(found.walk.data.assign_attrs(trusted=int(not why), why=why))
+        if out is not None:
+            walk.save(out, overwrite=overwrite)
+        return walk
 
 
 def polished(model: Problem, ladder: qp.Ladder, beta: float, settings: WalkSettings, study: Study) -> Polished:

@@ -70,18 +70,18 @@ def partition_function(
     # The depth is part of the request: a ladder made for higher temperatures must not serve lower ones.
     depth = {"largest_beta": float(grid.max())}
     request = request_of("partition_function", identity_of(model) | depth, settings.request())
-    study = Study(out, request, progress=progress, overwrite=overwrite)
     stop = suggested(view(model).stop)
     if grid.max() > 0:
         stop = stop & EvidenceBelow(LEFT_BELOW, beta=float(grid.max()))
-    ladder = study.ladder("ladder", model, settings, f"ladder of {view(model).name}", stop)
-    source: qp.Ladder | qp.Walk = ladder
-    why = "" if ladder.outcome.trusted else f"The ladder ended with '{ladder.outcome.value}'."
-    if ladder.outcome is qp.Outcome.LAGGED and grid.max() > 0:
-        study.message("the ladder lags between its phases: chains over its energies")
-        source, doubts = polished(model, ladder, float(grid.max()), WalkSettings(seed=seed), study)
-        why = " ".join(doubts)
-    result = observables.thermodynamics(source, grid)
-    if why:
-        warnings.warn(f"Z(beta) is not to be trusted: {why}", stacklevel=2)
-    return study.finish(result.assign_attrs(workflow="partition_function", trusted=int(not why), why=why))
+    with Study(out, request, progress=progress, overwrite=overwrite) as study:
+        ladder = study.ladder("ladder", model, settings, f"ladder of {view(model).name}", stop)
+        source: qp.Ladder | qp.Walk = ladder
+        why = "" if ladder.outcome.trusted else f"The ladder ended with '{ladder.outcome.value}'."
+        if ladder.outcome is qp.Outcome.LAGGED and grid.max() > 0:
+            study.message("the ladder lags between its phases: chains over its energies")
+            source, doubts = polished(model, ladder, float(grid.max()), WalkSettings(seed=seed), study)
+            why = " ".join(doubts)
+        result = observables.thermodynamics(source, grid)
+        if why:
+            warnings.warn(f"Z(beta) is not to be trusted: {why}", stacklevel=2)
+        return study.finish(result.assign_attrs(workflow="partition_function", trusted=int(not why), why=why))

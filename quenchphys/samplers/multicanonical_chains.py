@@ -27,12 +27,15 @@ import numpy as np
 import xarray as xr
 from jax.sharding import Mesh, PartitionSpec
 
+from quenchphys.console.interruption import Interrupted, interruptible_alone
 from quenchphys.kernels import HMC, Kernel, MinimumNorm
+from quenchphys.labels import check_labels
 from quenchphys.parallel.compile_cache import keep_compiled_programs
 from quenchphys.parallel.devices import mesh_for
+from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.fork_guard import check_not_forked
 from quenchphys.parallel.loops import map_rows
-from quenchphys.parallel.processes import to_host
+from quenchphys.parallel.processes import any_of, to_host
 from quenchphys.parallel.random_numbers import GENERATOR, keys_of
 from quenchphys.parallel.sharding import ParticleSharding, largest_tile, set_size
 from quenchphys.problem import Problem, ProblemView, check, view
@@ -44,7 +47,7 @@ from quenchphys.smc.plan import Plan, Work
 from quenchphys.smc.step import read_scale
 from quenchphys.storage.attributes import kernel_as_json, problem_attributes, software_attributes
 from quenchphys.tuning.scale import ScoreStatistics, track
-from quenchphys.walk import Walk
+from quenchphys.walk import OWN_VARIABLES, Walk
 
 Array = jax.Array
 
@@ -245,9 +248,10 @@ def multicanonical(
     nodes = _ascending(energy, log_weight)
     weight = Weight.through(*nodes)
     begun = time.monotonic()
-    with jax.enable_x64(False):
+    with own_settings():
         check(problem)
         model = view(problem)
+        check_labels(model, OWN_VARIABLES - {"energy", "<observable>"})
         shape = model.shape
     before = start if isinstance(start, Walk) else None
     first = _checked_start(start.last if isinstance(start, Walk) else start, shape)
@@ -267,7 +271,7 @@ def multicanonical(
         sharding=ParticleSharding(1, chains // largest_tile(chains, dimension)),
     )
     recorded, discarded = math.ceil(sweeps / SWEEPS), 0 if before else math.ceil(warm_up / SWEEPS)  # device calls
-    with contained(mesh):
+    with contained(mesh), interruptible_alone() as request:
         program, argument = programs(plan, mesh), model.as_argument()
         argument = argument.without_basis() if sites else argument
         common, key = keys_of(jax.random.key(seed, impl=GENERATOR), groups)
@@ -284,6 +288,8 @@ def multicanonical(
         for _ in range(recorded):
             state, *found = program.walk(argument, weight, state, np.bool_(False))
             blocks.append(to_host(found))
+            if any_of(bool(request)):
+                raise Interrupted(f"Interrupted after {SWEEPS * len(blocks)} sweeps; nothing is kept of an unfinished walk.")
         step_size, scale = to_host((state.step_size, state.scale))
         last = to_host(configurations(argument, state.point.position))
     seen = jax.tree.map(lambda *parts: np.concatenate(parts), *(seen for seen, _ in blocks))

@@ -7,12 +7,12 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
 from quenchphys.console.progress import Meter, meter
 from quenchphys.kernels import HMC, MALA, Kernel
 from quenchphys.ladder import Ladder
+from quenchphys.parallel.environment import own_settings
 from quenchphys.problem import ProblemView, check, view
 from quenchphys.samplers.softness import SMALLEST, choose
 from quenchphys.settings import (
@@ -111,7 +111,7 @@ def quench(
     spent = 0.0
     if isinstance(softness, str) and softness == "auto":
         Settings(particles=particles, seed=seed, kernel=kernel if kernel is not None else MALA())
-        with jax.enable_x64(False):
+        with own_settings():
             check(problem)
         softness, spent = read_softness(model, particles, seed, kernel, rule, devices)
     softness = check_softness(recommended_softness(model) if softness is None else softness)

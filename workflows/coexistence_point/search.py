@@ -115,8 +115,8 @@ def coexistence(
         family.at(value)  # refuses values that the model does not allow
     phases_of(family, 0.5 * sum(ends))
     settings = CoexistenceSettings.of(pilot_particles, pilot_replicas, groups, chains, sweeps, seed, softness)
-    study = Study(out, point_request(family, settings), progress=progress, overwrite=overwrite)
-    return find_point(family, ends, settings, study)
+    with Study(out, point_request(family, settings), progress=progress, overwrite=overwrite) as study:
+        return find_point(family, ends, settings, study)
 
 
 def point_request(family: ModelFamily, settings: CoexistenceSettings) -> Request:

@@ -49,7 +49,7 @@ def run_chains(
         def go(start: np.ndarray | Walk = start, part: int = part, weight: Weight = weight) -> Walk:
             return settings.walk(problem, start, weight, part)
 
-        start = study.walk(f"walk{part}_{name}", words, go)
+        start = study.walk(f"walk{part}_{name}", words, go, problem)
         walks.append(start)
         counted = walks[int(burn_in * len(walks)) :]
         crossed = crossings(counted, phases.by, ends.inner)
