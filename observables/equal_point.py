@@ -6,11 +6,11 @@ With U = ... + c f X, the log odds of the ordered phase have the exact slope
 
 so that Newton's method needs one pass over the samples a step and the error of the root is the error of one more step.
 What is read at the root takes that step as well, in every sample of the jackknife.
-A coupling tilts the distribution P(q), and the heights of its two peaks move apart nearly as
+A coupling tilts the distribution P(q), and the heights of its two peaks move apart as
 
-    d log(P_ord / P_dis) / dc = -beta f (<X>_ord - <X>_dis)
+    d log(P_ord / P_dis) / dc = -beta f (<X>_ord - <X>_dis),
 
-(exactly so where X is a multiple of q, with the X of the peaks), so that a few secant steps find where they are equal.
+with <X> at the q of either peak, so that Newton's method finds where they are equal as well.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ Array = np.ndarray
 Found = TypeVar("Found")
 
 LARGEST_STEP = 4.0  # nats that a step may move: the samples should overlap with the next target
-NEWTON_STEPS, SECANT_STEPS = 40, 20
+NEWTON_STEPS = 40
 WEIGHTS_CONVERGED = 1e-6  # nats of log odds
 HEIGHTS_CONVERGED = 1e-4  # nats
-FRACTION = 0.1  # of its standard error, to which a difference of heights may be left
+NEAR = 1.0  # standard errors of a difference of heights, from which one step with the same bins reaches the root
 
 class Excess(NamedTuple):
     """How far a coupling is from the root, in nats, and how fast that changes."""
@@ -51,7 +51,7 @@ class Excess(NamedTuple):
 
 
 def damped_newton(excess: Callable[[float], tuple[Excess, Found]], start: float, steps: int) -> tuple[float, Found] | None:
-    """The root of a function in nats, by Newton (or secant) steps of LARGEST_STEP nats at most; None if there is none.
+    """The root of a function in nats, by Newton steps of LARGEST_STEP nats at most; None if there is none.
 
     `excess` returns the function at a coupling, and what else was found there.
     """
@@ -343,27 +343,27 @@ def equal_height(
     pool = Pool.of(ladder)
     coupling = free_coupling(pool, coupling, couplings)
     phases = TwoPhases.of(pool, by, cut)
-    seen: list[tuple[float, float]] = []
+    start = pool.couplings[coupling][0] if start is None else float(start)
 
-    def excess(at: float) -> tuple[Excess, tuple[_Peaks, float]]:
-        """The difference of the heights; the error of the coupling comes with it."""
+    def excess(at: float) -> tuple[Excess, tuple[_Peaks, float, float]]:
+        """The difference of the heights; with it the coupling one more step away, and its error."""
         targets = Targets.single(pool, beta, {coupling: at, **couplings}, "A coexistence point has")
         found = _Peaks.of(pool, targets, phases, errors)
         if found is None:
             raise ValueError(f"P({phases.by}) has no two peaks around {phases.by} = {phases.cut:g} at {coupling} = {at:g}.")
         difference, error = (float(part[0]) for part in found.difference())
-        seen.append((at, difference))
-        slope = _slope(pool, seen, found.places, coupling, phases.by, beta)
-        # Bins follow the coupling, so that the heights jump by a fraction of their error: a root may lie in a jump.
-        converged = abs(difference) < max(HEIGHTS_CONVERGED, FRACTION * error)
-        return Excess(difference, slope, converged), (found, abs(error / slope))
+        slope = _slope(pool, targets, found.places, coupling, phases.by)
+        # Bins follow the coupling, so that the heights jump by a fraction of their error and a root may lie in a jump: the
+        # last step is taken with the bins of the one before.
+        converged = abs(difference) < max(HEIGHTS_CONVERGED, NEAR * error)
+        return Excess(difference, slope, converged), (found, at - difference / slope, abs(error / slope))
 
-    solved = damped_newton(excess, pool.couplings[coupling][0] if start is None else float(start), SECANT_STEPS)
+    solved = damped_newton(excess, start, NEWTON_STEPS)
     if solved is None:
         raise ValueError(
-            f"No {coupling} at which the peaks of P({phases.by}) are equally high was found near {seen[0][0]:g}."
+            f"No {coupling} at which the peaks of P({phases.by}) are equally high was found near {start:g}."
         )
-    root, (found, error) = solved
+    _, (found, root, error) = solved
     answers = {coupling: Answer(np.array([root]), np.array([error])), "barrier": found.barrier()}
     result = dataset(found.uncertain, answers, drop=(coupling,))
     for name, place in zip(("low_peak", "valley", "high_peak"), found.places, strict=True):
@@ -426,18 +426,18 @@ class _Peaks:
         return self.uncertain.of(lambda log_z, mean: self._read(mean)[:, 1])
 
 
-def _slope(
-    pool: Pool, seen: list[tuple[float, float]], places: Array, coupling: str, by: str, beta: float
-) -> float:
-    """How fast the difference of the heights moves: from two values of the coupling, at first from the formula above."""
-    if len(seen) > 1 and abs(seen[-1][0] - seen[-2][0]) > 0:
-        (before, there), (now, here) = seen[-2:]
-        if abs(here - there) > 10 * HEIGHTS_CONVERGED:
-            return (here - there) / (now - before)
+def _slope(pool: Pool, targets: Targets, places: Array, coupling: str, by: str) -> float:
+    """How fast the difference of the heights moves with the coupling: -beta f (<X>_high - <X>_low), <X> at either peak.
+
+    A peak that moves along changes nothing to first order.  <X> given `by` is a parabola over the samples around a peak.
+    """
     _, conjugate, factor = pool.couplings[coupling]
-    samples = pool.samples[0]
-    x, order = samples.observable(conjugate), samples.observable(by)
-    # <X> near either peak, from all samples there: good enough to begin with.
-    low, _, high = places
-    near = [float(np.nanmean(x[np.abs(order - place) < 0.25 * (high - low)])) for place in (low, high)]
-    return -beta * factor * (near[1] - near[0])
+    x, log_w = weighted_values(pool, targets, conjugate)
+    order, _ = weighted_values(pool, targets, by)
+    reach = 0.25 * (places[2] - places[0])
+    at_peaks = []
+    for place in (places[0], places[2]):
+        near = np.flatnonzero(np.abs(order - place) < reach)
+        root_weight = np.exp(0.5 * (log_w[near] - log_w[near].max()))
+        at_peaks.append(np.polynomial.Polynomial.fit(order[near] - place, x[near], 2, w=root_weight)(0.0))
+    return -targets.points[0]["beta"] * factor * float(at_peaks[1] - at_peaks[0])
