@@ -12,7 +12,7 @@ from quenchphys.ladder import Ladder
 from quenchphys.outcome import Outcome
 from quenchphys.problem import ProblemView
 from quenchphys.smc.assignment import Assignment, Machine, plain
-from quenchphys.smc.lag import slowest_quantity
+from quenchphys.smc.lag import lags, replica_scatter, slowest_quantity
 from quenchphys.smc.levels import Family, SoftLevels
 from quenchphys.smc.run_state import RunState
 from quenchphys.storage.album import Album
@@ -77,8 +77,11 @@ def judge(
         if bool((np.maximum(share, among_draws) < MET_SHARE).any()):
             return Outcome.MISSED_PHASE
     names = [str(name) for name in levels["quantity"].values]
-    if len(problem.phases) > 1 and slowest_quantity(levels["correlation"].values, names).lags:
-        return Outcome.LAGGED
+    if len(problem.phases) > 1:
+        parameter = "energy" if "energy" in levels else "beta"
+        ends = levels[parameter].values, levels["log_volume"].values, levels["level_count"].values
+        if lags(slowest_quantity(levels["correlation"].values, names), replica_scatter(*ends)):
+            return Outcome.LAGGED
     return outcomes[0]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from quenchphys.smc.lag import slowest_quantity
+from quenchphys.smc.lag import lags, replica_scatter, slowest_quantity
 
 NAMES = ["energy", "q", "s_min"]
 
@@ -20,11 +20,20 @@ def correlations(slow: float, share: float, levels: int = 200) -> np.ndarray:
 
 def test_a_quantity_slow_over_much_of_the_ladder_lags():
     found = slowest_quantity(correlations(0.85, 0.4), NAMES)
-    assert found.quantity == "s_min" and found.lags
+    assert found.quantity == "s_min"
+    assert lags(found, 0.6) and lags(found, np.nan) and not lags(found, 0.1)
     assert abs(found.share - 0.4) <= 0.05 and abs(found.correlation - 0.85) < 0.05
     assert 40 <= found.level < 120
 
 
 def test_a_quantity_slow_at_one_place_does_not():
-    assert not slowest_quantity(correlations(0.95, 0.1), NAMES).lags
-    assert not slowest_quantity(correlations(0.6, 0.9), NAMES).lags
+    assert not lags(slowest_quantity(correlations(0.95, 0.1), NAMES), 0.6)
+    assert not lags(slowest_quantity(correlations(0.6, 0.9), NAMES), 0.6)
+
+
+def test_replicas_are_compared_at_the_last_level_that_all_reached():
+    energy = np.array([[3.0, 2.0, 1.0, np.nan], [3.0, 1.5, 0.5, 0.0]])
+    volume = np.array([[-1.0, -2.0, -3.0, np.nan], [-1.0, -3.0, -5.0, -6.0]])
+    assert np.isclose(replica_scatter(energy, volume, np.array([3, 4])), np.std([-3.0, -4.0], ddof=1))
+    assert np.isclose(replica_scatter(-energy, volume, np.array([3, 4])), np.std([-3.0, -4.0], ddof=1))
+    assert np.isnan(replica_scatter(energy[:1], volume[:1], np.array([3])))
