@@ -37,7 +37,7 @@ def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
     ess                  effective samples, (sum W)^2 / sum W^2 over prior draws and all levels
     ess_per_gradient     the same per gradient evaluation
     level_share          share of the target's weight on each level; prior_share on the prior draws
-    rungs                number of levels that carry weight, 1 / sum of squared shares
+    rungs                number of levels that carry weight, (sum of shares)^2 / sum of squared shares
     lineages             distinct ancestors among the prior draws, at the last level
     occupancy            weight of each phase in the population of each level
     log_z                of each replica by itself; log_z_quadrature by the textbook route
@@ -65,7 +65,7 @@ def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
         share[r, :count] = weight[replica.draws :].reshape(replica.shape).sum(axis=1)
         columns["ess"].append(1 / np.sum(weight**2))
         columns["prior_share"].append(weight[: replica.draws].sum())
-        columns["rungs"].append(1 / np.sum(share[r, :count] ** 2))
+        columns["rungs"].append(np.sum(share[r, :count]) ** 2 / np.sum(share[r, :count] ** 2))
         columns["lineages"].append(_surviving(replica.parent))
         columns["volume_shift"].append(float((replica.log_volume - replica.telescoped)[-1]))
     result = xr.Dataset({name: ("replica", values) for name, values in columns.items()})

@@ -53,6 +53,7 @@ def distribution(
     """
     pool = Pool.of(ladder)
     pool.check_recorded(of)
+    pool.check_defined(of, "have a distribution")
     targets = Targets.single(pool, beta, couplings, "A distribution has")
     values, log_w = weighted_values(pool, targets, of)
     edges = edges_for(values, log_w, bins)

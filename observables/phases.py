@@ -50,7 +50,7 @@ class TwoPhases(NamedTuple):
                 else f"The phases of {pool.run.problem} are told apart by {own.by}; for by={by!r} a cut is needed as well."
             )
         pool.check_recorded(by)
-        _refuse_undefined(pool, by)
+        pool.check_defined(by, "tell the phases apart")
         return own if own is not None and (own.by, own.cut) == (by, cut) else TwoPhases(by, cut)
 
     def upper(self, samples: Samples) -> Array:
@@ -61,20 +61,6 @@ class TwoPhases(NamedTuple):
     def attrs(self) -> dict[str, Any]:
         """Attributes of a result about these phases."""
         return {"phase_by": self.by, "phase_cut": float(self.cut)}
-
-
-def _refuse_undefined(pool: Pool, by: str) -> None:
-    """A sample whose `by` is NaN belongs to neither phase, and would count as the lower one."""
-    undefined = total = 0
-    for samples, base in pool.weighted:
-        weighed = np.isfinite(base)
-        undefined += int(np.isnan(samples.observable(by)[weighed]).sum())
-        total += int(weighed.sum())
-    if undefined:
-        raise ValueError(
-            f"{by} is undefined (NaN) for {undefined / total:.2g} of the samples, so it cannot tell the phases of "
-            f"{pool.run.problem} apart; choose an observable that is defined everywhere."
-        )
 
 
 def phase_weights(

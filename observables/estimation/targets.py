@@ -40,6 +40,9 @@ class Targets:
             axes[name] = np.atleast_1d(values)
         if np.any(axes["beta"] < 0):
             raise ValueError(f"beta must not be negative, but {axes['beta'].min():g} was given.")
+        for name, (old, observable, _) in pool.couplings.items():
+            if name in couplings and np.any(axes[name] != old):
+                pool.check_defined(observable, f"give energies at another {name}")
         rest = {name: value for name, (value, _, _) in pool.couplings.items() if name not in couplings}
         return Targets(axes, tuple(name for name, value in given.items() if np.ndim(value) == 1), rest)
 

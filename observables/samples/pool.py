@@ -175,6 +175,23 @@ class Pool:
             known = ", ".join(["energy", *self.observables])
             raise ValueError(f"No observable {name!r} was recorded; there are: {known}.")
 
+    def check_defined(self, name: str, purpose: str) -> None:
+        """Refuse an observable that is NaN for some samples with weight: they would silently count as something else."""
+        if name not in self._undefined:
+            weighed = [(samples.observable(name), np.isfinite(base)) for samples, base in self.weighted]
+            undefined = sum(int(np.isnan(values[some]).sum()) for values, some in weighed)
+            self._undefined[name] = undefined / max(1, sum(int(some.sum()) for _, some in weighed))
+        if self._undefined[name] > 0:
+            raise ValueError(
+                f"{name} of {self.run.problem} is undefined (NaN) for {self._undefined[name]:.2g} of the samples, so it cannot "
+                f"{purpose}; observables must be defined for every configuration."
+            )
+
+    @cached_property
+    def _undefined(self) -> dict[str, float]:
+        """Shares of samples with weight for which an observable is NaN, as far as they were asked for."""
+        return {}
+
 
 def _check_same_problem(ladders: Sequence[Ladder]) -> None:
     first = ladders[0]
@@ -184,6 +201,21 @@ def _check_same_problem(ladders: Sequence[Ladder]) -> None:
                 "Only ladders of the same problem, which differ in their couplings alone, can be pooled, but "
                 f"{first.problem!r} and {other.problem!r} with the parameters {first.parameters} and {other.parameters} "
                 "were given."
+            )
+    _check_different([(ladder.couplings, draws) for ladder in ladders for draws in ladder.prior["energy"].values], ladders)
+
+
+def _check_different(drawn: Sequence[tuple[Couplings, Array]], ladders: Sequence[Ladder]) -> None:
+    """Refuse replicas with the same prior draws: their errors are not independent, whatever their seeds are called."""
+    owner = [number for number, ladder in enumerate(ladders) for _ in range(ladder.prior.sizes["replica"])]
+    seen: dict[tuple[str, bytes], int] = {}
+    for number, (couplings, draws) in zip(owner, drawn, strict=True):
+        first = seen.setdefault((repr(sorted(couplings.items())), draws.tobytes()), number)
+        if first != number:
+            raise ValueError(
+                f"Ladders {first} and {number} of the pool are the same run (seeds {ladders[first].attrs.get('seed')} and "
+                f"{ladders[number].attrs.get('seed')}, the same draws): counted twice, it would only seem to have a smaller "
+                "error; pool ladders of different seeds."
             )
 
 
@@ -198,6 +230,11 @@ def _check_parts(walks: Sequence[Walk]) -> None:
                 "Only successive parts of one walk can be pooled: the problem, its couplings, the chains and the weight of "
                 f"all parts must be the same, but walks of {first.problem!r} and {other.problem!r} that differ were given."
             )
+    if len({walk.energy.tobytes() for walk in walks}) < len(walks):
+        raise ValueError(
+            f"The same part of a walk of {first.problem!r} was given twice: it would only seem to have a smaller error; give "
+            "every part once."
+        )
 
 
 def _identity(run: Run) -> tuple[Any, ...]:

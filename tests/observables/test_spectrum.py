@@ -109,6 +109,9 @@ def test_diagnostics_add_up(ladder):
     found = observables.diagnostics(ladder)
     np.testing.assert_allclose(found.level_share.sum("level") + found.prior_share, 1)
     assert np.all(found.rungs > 3)
+    # At a high temperature prior draws carry nearly everything, and the levels share what is left.
+    hot = observables.diagnostics(ladder, beta=0.1)
+    assert np.all(hot.rungs <= ladder.levels.sizes["level"])
     assert np.all(found.lineages >= 1)
     assert 0.3 < found.replica_spread / found.genealogy_error < 2.5
 

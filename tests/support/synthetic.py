@@ -106,6 +106,35 @@ class Chi2:
         return np.array(levels)
 
 
+class WithCore:
+    """A density of energies of which a share was lost to a hard core, where energies are up to 1e20."""
+
+    share = 0.3
+
+    def __init__(self, outside):
+        self.outside = outside
+        self.mean, self.std = outside.mean, outside.std
+
+    def logpdf(self, u):
+        return np.log1p(-self.share) + self.outside.logpdf(u)
+
+    def rvs(self, n, random_state):
+        inside = random_state.uniform(size=n) < self.share
+        return np.where(inside, 10 ** random_state.uniform(4, 20, n), self.outside.rvs(n, random_state=random_state))
+
+
+@dataclass(frozen=True)
+class HardCore(Chi2):
+    """A hard core that holds three tenths of the prior, with energies up to 1e20."""
+
+    @cached_property
+    def density(self):
+        return WithCore(stats.gamma(self.shape, scale=2 * self.coupling))
+
+    def log_z(self, beta, a=None, b=None):
+        return super().log_z(beta, a, b) + np.log1p(-WithCore.share)
+
+
 @dataclass(frozen=True)
 class Tilted:
     """A mixture of two normal densities, as far as the synthetic runs need it."""

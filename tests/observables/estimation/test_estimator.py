@@ -46,6 +46,16 @@ def test_other_couplings_are_reweighted(ladder):
     within(log_z.log_z, exact, log_z.log_z_err)
 
 
+@pytest.mark.parametrize(("softness", "last"), [(2.0, 3.0), (None, 12)])
+def test_a_hard_core_leaves_log_z_right(softness, last):
+    problem = synthetic.HardCore()
+    made = synthetic.ladder(problem, softness, particles=100, replicas=16, seed=5, last=last)
+    assert made.prior["energy"].max() > 1e19
+    found = observables.thermodynamics(made, [0.3, 1.0])
+    within(found.log_z, problem.log_z(found.beta), found.log_z_err)
+    within(found.energy, problem.canonical(found.beta.values).mean(), found.energy_err)
+
+
 def test_density_of_states(ladder):
     found = observables.density_of_states(ladder, bins=60).isel(energy=slice(3, -3))
     energy = found.energy.values
@@ -111,6 +121,50 @@ def test_particles_without_weight_or_energy_do_not_count():
     dims = ("replica", "level", "particle")
     tree["particles"].dataset = particles.assign(energy=(dims, energy), log_weight=(dims, log_weight))
     assert abs(float(observables.partition_function(type(made)(tree)).log_z) - reference) < 0.1
+
+
+def with_undefined(made, name, share=0.2):
+    """The ladder with an observable that is NaN for a share of all samples."""
+    rng, tree = np.random.default_rng(0), made.tree.copy()
+    for group in ("particles", "prior"):
+        values = made.tree[group].dataset[name]
+        tree[group].dataset = made.tree[group].dataset.assign({name: values.where(rng.random(values.shape) > share)})
+    return type(made)(tree)
+
+
+@pytest.mark.parametrize("errors", ["replicas", "genealogy"])
+def test_an_undefined_observable_has_no_mean_and_spoils_no_other(errors):
+    made = synthetic.ladder(PROBLEM, replicas=4, seed=1)
+    broken = observables.Pool(with_undefined(made, "s1"))
+    found, whole = (observables.order_parameters(run, errors=errors) for run in (broken, made))
+    assert np.isnan(found.s1) and np.isnan(found.s1_err)
+    for name in ("energy", "energy_err", "s2", "s2_err"):
+        assert float(found[name]) == pytest.approx(float(whole[name]), rel=1e-9)
+    averages = observables.phase_averages(broken, by="s2", cut=1.6, errors=errors)
+    assert np.isnan(averages.s1).all() and np.isfinite(averages.energy_err).all()
+    for question in (
+        lambda: observables.phase_weights(broken, by="s1", cut=2.0),
+        lambda: observables.phase_averages(broken, by="s1", cut=2.0),
+        lambda: observables.equal_weight(broken, "b", by="s1", cut=2.0),
+        lambda: observables.distribution(broken, "s1"),
+        lambda: observables.partition_function(broken, a=1.9),
+    ):
+        with pytest.raises(ValueError, match=r"s1 of chi2 is undefined \(NaN\) for 0.2 of the samples, so it cannot") as no:
+            question()
+        assert str(no.value).count(". ") == 0
+
+
+def test_a_run_is_pooled_once():
+    """The same ladder, the same one with more replicas, and parts of a walk: an error must not shrink by counting twice."""
+    made, other = (synthetic.ladder(PROBLEM, particles=40, replicas=2, seed=seed) for seed in (1, 2))
+    cut = type(made)(made.tree.isel(replica=[1]))
+    for pair in ([made, made], [made, other, cut]):
+        with pytest.raises(ValueError, match=r"are the same run \(seeds 1 and 1.*different seeds"):
+            observables.Pool(pair)
+    assert len(observables.Pool([made, other]).blocks) == 4
+    walk = synthetic.walk({"energy": np.random.default_rng(0).random((8, 20, 2))})
+    with pytest.raises(ValueError, match="The same part of a walk"):
+        observables.Pool([walk, walk])
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,19 @@ def test_tempered_mixture_is_the_sum_over_its_temperatures():
     np.testing.assert_allclose(mixture.log_density(energy), plain(mixture, energy), atol=3 * TABLE_TOLERANCE, rtol=0)
 
 
+@pytest.mark.parametrize("softness", [2.0, None])
+def test_a_hard_core_does_not_coarsen_the_table(softness):
+    """Levels from 1e13 down to a well of depth 5, and prior draws up to 1e20."""
+    rng = np.random.default_rng(1)
+    level = np.concatenate([np.geomspace(1e13, 1.0, 120), np.linspace(0.9, -4.5, 60)])
+    if softness is None:
+        level = np.geomspace(1e-13, 1.0, 180)
+    log_volume = np.linspace(0.0, -6.0, 180) + (0.0 if softness is None else softness * np.log(level + 5.0))
+    mixture = Mixture(level, np.log(100) - log_volume, softness, draws=1000)
+    energy = np.concatenate([rng.uniform(-5, 5, 2000), 10 ** rng.uniform(0, 20, 2000)])
+    np.testing.assert_allclose(mixture.log_density(energy), plain(mixture, energy), atol=3 * TABLE_TOLERANCE, rtol=0)
+
+
 def test_slope_is_the_derivative():
     level = np.linspace(100, 5, 50)
     mixture = Mixture(level, np.log(100) - 15 * np.log(level), 2.0, draws=1000)
