@@ -62,7 +62,7 @@ def test_the_same_request_samples_nothing_again(kept):
 
 
 def test_one_study_at_a_time(kept):
-    with Study(kept, REQUEST), pytest.raises(InUse, match="Another study is writing to .*run.nc"):
+    with Study(kept, REQUEST), pytest.raises(InUse, match=r"Another study is writing to .*run.nc"):
         Study(kept, REQUEST | {"seed": 1}, overwrite=True)
     assert again(kept) == 0
     assert sorted(entry.name for entry in kept.parent.iterdir()) == ["run.ladders"]
@@ -99,15 +99,20 @@ def test_the_lock_of_a_killed_process_is_free(kept):
     assert again(kept) == 0
 
 
-def test_a_lock_file_that_was_removed_locks_nothing(tmp_path):
-    """Who waited for a lock that was removed must not believe to hold it: somebody else may have made it anew."""
-    file = tmp_path / "lock"
-    held = open(file, "a")  # noqa: SIM115
-    first = Lock(file, "busy")
-    first.release()
-    held.close()
+def test_a_lock_file_that_was_removed_locks_nothing(tmp_path, monkeypatch):
+    """Whoever held the lock removes its file: one who had opened it just before must not believe to hold anything."""
+    file, opened = tmp_path / "lock", []
+
+    def open_then_lose(path):
+        opened.append(open(path, "a"))  # noqa: SIM115
+        if len(opened) == 1:
+            path.unlink()
+        return opened[-1]
+
+    monkeypatch.setattr("quenchphys.storage.lock._open", open_then_lose)
     with Lock(file, "busy"), pytest.raises(InUse, match="busy"):
         Lock(file, "busy")
+    assert not file.exists()
 
 
 def test_a_second_command_ends_with_code_2_and_one_sentence(kept, capsys):
