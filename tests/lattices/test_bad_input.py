@@ -50,3 +50,10 @@ def test_wrong_types():
         lattices.scalar_field((8,), mu2=1.0, couplings=[0.1])
     with pytest.raises(TypeError, match=r"NetKet graph or a sequence of links.*got 7"):
         lattices.scalar_field_on_graph(7, mu2=1.0)
+
+
+@pytest.mark.parametrize("L", [1 << 14, 100_000])
+def test_a_lattice_beyond_all_memory_is_refused_at_once(L, monkeypatch):
+    monkeypatch.setattr("lattices.models._memory", lambda: 25e9)
+    with pytest.raises(MemoryError, match=f"a lattice of {L} x {L} sites is too large: .* has 25 GB"):
+        lattices.phi6(L=L, mu2=2.3)

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import quenchphys as qp
+from quenchphys.console.interruption import interruptible
 from quenchphys.identity import difference, fingerprint
 from quenchphys.problem import SiteBasis
 from quenchphys.smc.evidence import Evidence
@@ -140,6 +141,61 @@ def test_a_torn_record_is_found(kept):
     os.truncate(column, 8)
     with pytest.raises(ValueError, match="shorter than its checkpoint says"):
         qp.quench(TARGET, **SMALL, checkpoint=kept)
+
+
+def damage(file: Path, begin: float, end: float) -> None:
+    """Zeros in a part of a file."""
+    content = bytearray(file.read_bytes())
+    first, last = int(begin * len(content)), int(end * len(content))
+    content[first:last] = bytes(last - first)
+    file.write_bytes(content)
+
+
+def column(folder: Path, name: str) -> Path:
+    names = list(json.loads((folder / "record/columns.json").read_text()))
+    return folder / f"record/column-{names.index(name):03d}.bin"
+
+
+def test_a_record_that_was_changed_is_not_continued(kept):
+    """A quarter of the energies zeroed: a run that continued would give another log Z."""
+    damage(column(kept, "energy"), 0.0, 0.25)
+    with pytest.raises(ValueError, match=r"No checkpoint in .* can be read \(.*energy was changed\)"):
+        qp.quench(TARGET, **SMALL, checkpoint=kept)
+
+
+def test_a_record_that_was_changed_is_continued_from_before_the_change(whole, kept, capsys):
+    damage(column(kept, "energy"), 0.5, 0.6)  # after level 16 of 44, before level 32
+    assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=kept))
+    assert "energy was changed" in capsys.readouterr().out
+
+
+def test_a_record_that_was_continued_has_the_digest_of_all_of_it(whole, kept):
+    shutil.rmtree(kept / f"generations/{generations(kept)[-1]}")
+    qp.quench(TARGET, **SMALL, checkpoint=qp.Checkpoint(kept, levels=16))
+    assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=kept))
+
+
+def test_prior_draws_of_another_run_are_not_used(kept, tmp_path):
+    qp.quench(TARGET, **SMALL | {"seed": 4}, checkpoint=tmp_path / "other")
+    shutil.copy(tmp_path / "other/prior.npz", kept / "prior.npz")
+    with pytest.raises(ValueError, match="the prior draws beside it are not as they were written"):
+        qp.quench(TARGET, **SMALL, checkpoint=kept)
+
+
+@pytest.mark.parametrize("text", ["", "[1, 2]", '{"energy": 3}'])
+def test_a_torn_list_of_columns_is_put_into_words(kept, text):
+    (kept / "record/columns.json").write_text(text)
+    with pytest.raises(ValueError, match=r"columns.json cannot be read") as refused:
+        qp.quench(TARGET, **SMALL, checkpoint=kept)
+    assert "\n" not in str(refused.value)
+
+
+def test_unfinished_files_of_a_killed_process_are_removed(kept):
+    leftovers = [kept / ".prior.npz.abc.part", kept / "record/.columns.json.abc.part"]
+    for file in leftovers:
+        file.write_text("half")
+    qp.quench(TARGET, **SMALL, checkpoint=kept)
+    assert not any(file.exists() for file in leftovers)
 
 
 @pytest.mark.parametrize(
@@ -282,6 +338,58 @@ def test_ctrl_c_keeps_the_state_and_says_how_to_go_on(whole, tmp_path, ctrl_c):
         qp.quench(TARGET, **SMALL, checkpoint=tmp_path / "run", progress=Impatient())
     assert signal.getsignal(signal.SIGINT) is ctrl_c
     assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=tmp_path / "run"))
+
+
+class Presses:
+    """A meter that presses Ctrl-C, or another key, after some levels or at the end."""
+
+    def __init__(self, number=signal.SIGINT, at=None):
+        self._number, self._at = number, at
+
+    def update(self, level, *numbers):
+        if self._at == level:
+            os.kill(os.getpid(), self._number)
+
+    def close(self):
+        if self._at is None:
+            os.kill(os.getpid(), self._number)
+
+
+@pytest.mark.parametrize("at", [44, None])  # in the last block of levels, and after it
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_at_the_very_end_still_stops(whole, tmp_path, ctrl_c, number, at):
+    assert whole.levels.sizes["level"] == 44
+    with pytest.raises(qp.Interrupted, match="run the same call again to continue"):
+        qp.quench(TARGET, **SMALL, checkpoint=tmp_path / "run", progress=Presses(number, at))
+    assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=tmp_path / "run"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_without_a_checkpoint_a_signal_stops_after_the_block(ctrl_c, number):
+    with pytest.raises(qp.Interrupted, match="after 16 levels; nothing is kept without a checkpoint"):
+        qp.quench(TARGET, **SMALL, progress=Presses(number, 16))
+
+
+def test_a_second_ctrl_c_stops_at_once(tmp_path, ctrl_c):
+    class Twice:
+        def update(self, *numbers):
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+            raise AssertionError("went on")
+
+        def close(self):
+            pass
+
+    with pytest.raises(KeyboardInterrupt, match="Interrupted at once"):
+        qp.quench(TARGET, **SMALL, checkpoint=tmp_path / "run", progress=Twice())
+    assert signal.getsignal(signal.SIGINT) is ctrl_c
+
+
+def test_a_late_request_passes_to_the_context_around(ctrl_c):
+    with pytest.raises(qp.Interrupted), interruptible() as outer:
+        with interruptible():
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert outer
 
 
 PROGRAM = """

@@ -170,6 +170,19 @@ def test_a_file_that_was_changed_is_refused(ladder, tmp_path):
         qp.load(path)
 
 
+@pytest.mark.parametrize("damage", ["zeroed", "cut", "longer"])
+def test_a_damaged_seal_is_no_missing_seal(ladder, tmp_path, monkeypatch, damage):
+    """Large variables stand last in a file: a tail of zeros takes their values and the seal together."""
+    monkeypatch.setattr("quenchphys.storage.streaming.LARGE", 1000)
+    path = ladder.save(tmp_path / "ladder.nc")
+    content = path.read_bytes()
+    path.write_bytes(
+        {"zeroed": content[:-4000] + bytes(4000), "cut": content[:-10], "longer": content + b"more"}[damage]
+    )
+    with pytest.raises(ValueError, match="not as it was written"):
+        qp.load(path)
+
+
 DATA = Path(__file__).parent / "data"
 
 
