@@ -27,6 +27,7 @@ import numpy as np
 import xarray as xr
 from jax.sharding import Mesh, PartitionSpec
 
+from quenchphys.consistency import check
 from quenchphys.kernels import HMC, Kernel, MinimumNorm
 from quenchphys.parallel.compile_cache import keep_compiled_programs
 from quenchphys.parallel.devices import mesh_for
@@ -35,7 +36,7 @@ from quenchphys.parallel.loops import map_rows
 from quenchphys.parallel.processes import to_host
 from quenchphys.parallel.random_numbers import GENERATOR, keys_of
 from quenchphys.parallel.sharding import ParticleSharding, largest_tile, set_size
-from quenchphys.problem import Problem, ProblemView, check, view
+from quenchphys.problem import Problem, ProblemView, view
 from quenchphys.settings import check_kernel, check_whole
 from quenchphys.smc.density import Density, Point, configurations, evaluate, positions
 from quenchphys.smc.loop import contained
@@ -245,8 +246,8 @@ def multicanonical(
     nodes = _ascending(energy, log_weight)
     weight = Weight.through(*nodes)
     begun = time.monotonic()
+    check(problem)
     with jax.enable_x64(False):
-        check(problem)
         model = view(problem)
         shape = model.shape
     before = start if isinstance(start, Walk) else None

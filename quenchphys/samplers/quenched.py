@@ -7,13 +7,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
+from quenchphys.consistency import check
 from quenchphys.console.progress import Meter, meter
 from quenchphys.kernels import HMC, MALA, Kernel
 from quenchphys.ladder import Ladder
-from quenchphys.problem import ProblemView, check, view
+from quenchphys.problem import ProblemView, view
 from quenchphys.samplers.softness import SMALLEST, choose
 from quenchphys.settings import (
     LARGEST_FOR_MALA,
@@ -109,10 +109,11 @@ def quench(
     rule = check_stop(stop if stop is not None else suggested(model.stop))
     schedule = None if levels is None else check_schedule("levels", levels, increasing=False)
     spent = 0.0
+    unchecked = True
     if isinstance(softness, str) and softness == "auto":
         Settings(particles=particles, seed=seed, kernel=kernel if kernel is not None else MALA())
-        with jax.enable_x64(False):
-            check(problem)
+        check(problem)
+        unchecked = False
         softness, spent = read_softness(model, particles, seed, kernel, rule, devices)
     softness = check_softness(recommended_softness(model) if softness is None else softness)
     settings = Settings(
@@ -127,7 +128,9 @@ def quench(
         max_levels=max_levels,
     )
     family = SoftLevels(np.float32(softness))
-    work = Assignment(view(problem), "quench", family, settings, rule, schedule)
+    if unchecked:
+        check(problem)
+    work = Assignment(model, "quench", family, settings, rule, schedule)
     ladder = run(work, meter("quench", progress), checkpoint, devices)
     ladder.tree.attrs["pilot_gradients"] = spent
     return ladder
@@ -152,19 +155,16 @@ def read_softness(
     def pilot(softness: float, number: int) -> Ladder:
         nonlocal spent
         quick: Kernel = MALA(steps=PILOT_STEPS) if softness <= LARGEST_FOR_MALA else HMC()
-        ladder = quench(
-            problem,
+        settings = Settings(
             particles=few,
             replicas=PILOT_REPLICAS,
             seed=seed + 1 + number,
-            softness=softness,
             target_ess=PILOT_ESS,
             kernel=quick if kernel is None else kernel,
-            stop=rule,
             configurations=1,
-            progress=False,
-            devices=devices,
         )
+        work = Assignment(problem, "quench", SoftLevels(np.float32(softness)), settings, rule)
+        ladder = run(work, meter("quench", False), devices=devices)
         spent += ladder.attrs["gradients"]
         return ladder
 

@@ -23,7 +23,7 @@ from quenchphys.ladder import Ladder
 from quenchphys.parallel.fork_guard import check_not_forked
 from quenchphys.parallel.processes import any_of, first, to_host
 from quenchphys.parallel.random_numbers import GENERATOR, keys_of, split_each
-from quenchphys.problem import check, check_energies
+from quenchphys.problem import check_energies
 from quenchphys.smc.assignment import Assignment, Machine, plan_for
 from quenchphys.smc.evidence import Evidence
 from quenchphys.smc.run_state import RunState, identity, resume, save
@@ -48,7 +48,6 @@ def run(
     check_not_forked()
     begun = time.monotonic()
     with jax.enable_x64(False):
-        check(work.problem.problem)
         check_memory(work.settings, work.dimension)
         plan, mesh = plan_for(work.settings, work.dimension, devices)
         own = {} if checkpoint is None else identity(work)
