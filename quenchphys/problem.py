@@ -130,8 +130,8 @@ class ProblemView:
     """A problem together with the defaults of what it leaves out: the one place where optional attributes are read.
 
     The view is a JAX pytree.  If the problem is one too, it is passed to compiled programs with its couplings as leaves; any
-    other object is part of the static structure, and compiled in as a constant; programs are kept by the object and its state,
-    so that an object that was changed is compiled again.
+    other object is part of the static structure, and compiled in as a constant; programs are kept by its state, so that an
+    object that was changed is compiled again.
 
     Parameters
     ----------
@@ -335,7 +335,8 @@ def check_shapes(problem: Any) -> None:
         moved = _result(model, f"symmetry {number}", symmetry, configuration)
         if getattr(moved, "shape", None) != configuration.shape:
             raise ValueError(
-                f"symmetry {number} must return a configuration of shape {configuration.shape}; it returned {_in_words(moved)}"
+                f"symmetry {number} must return a configuration of shape {configuration.shape}; it returned "
+                f"{_in_words(moved)}"
             )
     _check_basis(model, configuration)
 
@@ -375,8 +376,8 @@ def _check_gradient(problem: ProblemView, name: str, configuration: jax.ShapeDty
     shapes = [getattr(part, "shape", None) for part in found] if isinstance(found, tuple | list) else None
     if shapes != [(7,), batch.shape]:
         raise ValueError(
-            f"{name}_and_grad(x) must return values of shape (7,) and gradients of shape {batch.shape} for 7 configurations; "
-            f"it returned {', '.join(map(_in_words, found)) if shapes else _in_words(found)}"
+            f"{name}_and_grad(x) must return values of shape (7,) and gradients of shape {batch.shape} for 7 "
+            f"configurations; it returned {', '.join(map(_in_words, found)) if shapes else _in_words(found)}"
         )
 
 
@@ -389,7 +390,8 @@ def _check_basis(problem: ProblemView, configuration: jax.ShapeDtypeStruct) -> N
     modes = _result(problem, "to_modes of the basis", basis.to_modes, batch)
     if getattr(modes, "shape", None) != (7, dimension):
         raise ValueError(
-            f"to_modes of the basis must turn 7 configurations into an array (7, {dimension}); it returned {_in_words(modes)}"
+            f"to_modes of the basis must turn 7 configurations into an array (7, {dimension}); it returned "
+            f"{_in_words(modes)}"
         )
     back = _result(problem, "from_modes of the basis", basis.from_modes, modes)
     if getattr(back, "shape", None) != batch.shape:

@@ -35,7 +35,7 @@ class Settings:
     draws_per_particle
         Exact prior draws per particle, at least 2.
     configurations
-        Most configurations of each replica that are kept.
+        Most configurations of each replica that are kept of its levels; some of its prior draws are kept beside them.
     max_levels
         Number of levels after which a ladder ends in any case.
 

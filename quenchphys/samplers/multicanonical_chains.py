@@ -27,7 +27,7 @@ import numpy as np
 import xarray as xr
 from jax.sharding import Mesh, PartitionSpec
 
-from quenchphys.consistency import check
+from quenchphys.consistency import check, check_program
 from quenchphys.kernels import HMC, Kernel, MinimumNorm
 from quenchphys.parallel.compile_cache import keep_compiled_programs
 from quenchphys.parallel.devices import mesh_for
@@ -273,6 +273,7 @@ def multicanonical(
         argument = argument.without_basis() if sites else argument
         common, key = keys_of(jax.random.key(seed, impl=GENERATOR), groups)
         state = program.begin(argument, weight, key, common, first)
+        check_program(model, first[0], {"energy": to_host(state.point.energy)[0]})
         if before is not None:
             # Put where the program has its own: arrays that lie elsewhere would compile another program.
             state = state._replace(

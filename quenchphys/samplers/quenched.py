@@ -81,7 +81,7 @@ def quench(
     draws_per_particle
         Exact prior draws per particle, kept with the ladder.
     configurations
-        Most configurations of each replica that are kept.
+        Most configurations of each replica that are kept of its levels; some of its prior draws are kept beside them.
     max_levels
         A ladder that is not finished by then ends with the outcome "level limit".
     progress

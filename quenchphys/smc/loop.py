@@ -16,6 +16,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
+from quenchphys.consistency import check_program
 from quenchphys.console.interruption import Interrupted, StopRequest, interruptible
 from quenchphys.console.memory import check_memory, in_words
 from quenchphys.console.progress import Meter
@@ -73,6 +74,9 @@ def begin(work: Assignment, machine: Machine, store: Store | None) -> RunState:
     flagged, draws, seen = program.draw_prior(machine.argument, prior_key)
     prior, undefined = to_host(({"energy": draws.energy, **seen}, flagged))
     check_energies(prior["energy"], undefined)
+    which = np.arange(work.kept_draws, dtype=np.int32)
+    drawn = to_host(program.pick_draws(machine.argument, draws.position, which))
+    check_program(work.problem, drawn[0], {name: value[0, which] for name, value in prior.items()})
     top = np.float32(np.nan) if work.schedule is None else work.schedule[0]
     state, log_first, parent = program.start(machine.argument, work.family, start_key, common, draws, seen, top)
     del draws, seen  # ten times the population
@@ -81,7 +85,7 @@ def begin(work: Assignment, machine: Machine, store: Store | None) -> RunState:
     log_first, parent = to_host((log_first, parent))
     if store is not None:
         once = {f"prior {name}": value for name, value in prior.items()}
-        store.begin(once | {"undefined": undefined, "log_first": log_first, "parent": parent})
+        store.begin(once | {"drawn": drawn, "undefined": undefined, "log_first": log_first, "parent": parent})
     return RunState(
         state=state,
         evidence=Evidence(work.family, log_first, prior["energy"], work.rule, work.adaptive),
@@ -89,6 +93,7 @@ def begin(work: Assignment, machine: Machine, store: Store | None) -> RunState:
         record=Record(folder=store.record if store is not None and first() else None),
         album=Album(work.album_size),
         prior=prior,
+        drawn=drawn,
         undefined=undefined,
         parent=parent,
     )
