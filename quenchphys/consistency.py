@@ -147,7 +147,7 @@ def check_program(problem: ProblemView, x: np.ndarray, recorded: Mapping[str, np
         known = np.isfinite(then) & np.isfinite(is_now)
         if known.any() and (at := _worst(is_now[known], then[known], scale[known])) is not None:
             raise RuntimeError(
-                f"the {name} of a prior draw is {is_now[known][at]:.6g}, but {then[known][at]:.6g} in the program that was "
+                f"the {name} of a configuration is {is_now[known][at]:.6g}, but {then[known][at]:.6g} in the program that was "
                 "compiled earlier: it depends on a variable that was changed since then, which must be made an attribute of "
                 "the problem"
             )

@@ -129,7 +129,9 @@ def test_a_hard_core_has_the_log_z_of_quadrature(power):
 def test_levels_may_be_prescribed_from_far_above():
     """The first level at 1e25, the second at 100: what a step weighs is exact however far it goes."""
     model = HardCore(6)
-    ladder = qp.quench(model, particles=100, replicas=32, seed=2, levels=[1e25, 100.0, 10.0, 3.0, 0.0, -2.0, -3.5, -4.5])
+    ladder = qp.quench(
+        model, particles=100, replicas=32, seed=2, levels=[1e25, 100.0, 10.0, 3.0, 0.0, -2.0, -3.5, -4.5]
+    )
     z = np.exp(log_z_of(ladder) - model.log_z)
     assert abs(z.mean() - 1) < 4 * z.std(ddof=1) / np.sqrt(len(z))
     assert z.std() / np.sqrt(len(z)) < 0.05
