@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lattices.field import ScalarField
 from lattices.graph import Graph, from_links
 from lattices.torus import Torus, periodic
+
+POPULATION = 1000  # configurations of float32 that must fit into memory: even the modes of a larger lattice take minutes
 
 
 def phi4(
@@ -247,7 +250,18 @@ def _checked_shape(L: int | None, dim: int | None, shape: Sequence[int] | None) 
         raise ValueError(f"lengths of a lattice must be integers; got {lengths}") from None
     if min(checked) < 2:
         raise ValueError(f"every length of a lattice must be at least 2; got {checked}")
+    needed, memory = 4 * POPULATION * math.prod(checked), _memory()
+    if needed > memory:
+        raise MemoryError(
+            f"a lattice of {' x '.join(map(str, checked))} sites is too large: a population of {POPULATION} configurations "
+            f"takes {needed / 1e9:.3g} GB, and this machine has {memory / 1e9:.3g} GB"
+        )
     return checked
+
+
+def _memory() -> float:
+    """Bytes of memory of the machine."""
+    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 
 def _dimension(dim: int) -> int:

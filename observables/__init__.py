@@ -15,7 +15,7 @@ from observables.checks import diagnostics, report
 from observables.critical import binder
 from observables.distributions import distribution
 from observables.draws import posterior
-from observables.equal_point import equal_height, equal_weight
+from observables.equal_point import coexisting_phases, equal_height, equal_weight
 from observables.level_quadrature import level_marginal, quadrature
 from observables.multicanonical_weight import flat_weight, flattened
 from observables.order import order_parameters
@@ -27,6 +27,7 @@ from observables.thermal import partition_function, thermodynamics
 __all__ = [
     "Pool",
     "binder",
+    "coexisting_phases",
     "density_of_states",
     "diagnostics",
     "distribution",

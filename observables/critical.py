@@ -35,7 +35,7 @@ def binder(
 
     Parameters
     ----------
-    ladder, beta, errors, **couplings
+    ladder, beta, errors, couplings
         As in `partition_function`.  The observables m2, m4 and abs_m must have been recorded.
     coupling : str
         The coupling in which the slope is taken; by default the first one of the run (mu2 of phi^4 and phi^6).

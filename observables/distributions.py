@@ -11,14 +11,12 @@ from observables.estimation.errors import Uncertain
 from observables.estimation.estimator import estimate
 from observables.estimation.labels import dataset
 from observables.estimation.targets import Targets
-from observables.histogram import bins_of, edges_for, observable_or_energy, weighted_values
-from observables.peaks import Landmarks, edges_of, readings, smoothed
+from observables.histogram import FineHistogram, bins_of, edges_for, observable_or_energy, weighted_values
+from observables.peaks import Landmarks, edges_of, readings
 from observables.samples.pool import Pool, Source
 
 Array = np.ndarray
 
-FINE_BINS = 400
-ENOUGH = 30  # effective samples without which a fine bin has no value
 SIGNIFICANT = 3.0  # standard errors a valley must be deep
 DEPTHS = ("barrier", "barrier_low", "barrier_high")
 PLACES = ("low_peak", "valley", "high_peak")
@@ -35,7 +33,7 @@ def distribution(
         The samples.
     of : str
         An observable, or "energy".
-    beta, errors, **couplings
+    beta, errors, couplings
         As in `partition_function`, but for a single target.
     bins : int or sequence of floats
         Number of bins, or their edges.
@@ -80,15 +78,14 @@ def _histogram(pool: Pool, targets: Targets, of: str, edges: Array, errors: str)
 def _barriers(pool: Pool, targets: Targets, of: str, values: Array, log_w: Array, errors: str) -> dict[str, float]:
     """Depths with errors, and places."""
     nothing = {name + end: np.nan for name in DEPTHS for end in ("", "_err")} | dict.fromkeys(PLACES, np.nan)
-    weight = np.exp(log_w - log_w.max())
-    fine = _fine_edges(values, weight)
-    marks = None if fine is None else Landmarks.of(smoothed(_log_density(values, weight, fine)))
+    fine = FineHistogram.of(values, log_w)
+    marks = None if fine is None else Landmarks.of(fine.curve)
     if fine is None or marks is None:
         return nothing
     edges = edges_of([marks])
-    width = np.diff(fine[edges])
-    low, valley, high = readings(edges, marks, fine)
-    uncertain = _histogram(pool, targets, of, fine[edges], errors)
+    width = np.diff(fine.edges[edges])
+    low, valley, high = readings(edges, marks, fine.edges)
+    uncertain = _histogram(pool, targets, of, fine.edges[edges], errors)
 
     def depths(log_z: Array, mean: Array) -> Array:
         log_p = np.log(mean / width)
@@ -103,30 +100,3 @@ def _barriers(pool: Pool, targets: Targets, of: str, values: Array, log_w: Array
     for name, i in zip(DEPTHS, (lower, 0, 1), strict=True):
         found[name], found[name + "_err"] = float(value[i]), float(error[i])
     return found
-
-
-def _fine_edges(values: Array, weight: Array) -> Array | None:
-    """At equal steps of the mean of three distribution functions: of P, of the samples, and the uniform one.
-
-    The first resolves narrow peaks, the second what was crossed between them, the third everything else.
-    """
-    low, high = edges_for(values, np.log(weight), 2)[[0, -1]]
-    order = np.argsort(values)
-    order = order[(values[order] >= low) & (values[order] <= high)]
-    x = values[order].astype(float)
-    if len(x) < ENOUGH or x[0] == x[-1]:
-        return None
-    cumulative = np.cumsum(weight[order])
-    steps = cumulative / cumulative[-1] + np.linspace(0, 1, len(x)) + (x - x[0]) / (x[-1] - x[0])
-    every = max(1, len(x) // 100_000)
-    edges = np.interp(np.linspace(steps[0], steps[-1], FINE_BINS + 1), steps[::every], x[::every])
-    return np.unique(edges)
-
-
-def _log_density(values: Array, weight: Array, edges: Array) -> Array:
-    """log of the density in fine bins, NaN where effective samples are few."""
-    index = np.searchsorted(edges, values, side="right") - 1
-    inside = (index >= 0) & (index < len(edges) - 1)
-    first, second = (np.bincount(index[inside], w[inside], len(edges) - 1) for w in (weight, weight**2))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(first**2 / second >= ENOUGH, np.log(first / np.diff(edges)), np.nan)

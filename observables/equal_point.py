@@ -5,27 +5,30 @@ With U = ... + c f X, the log odds of the ordered phase have the exact slope
     d log(Z_ord / Z_dis) / dc = -beta f (<X>_ord - <X>_dis),
 
 so that Newton's method needs one pass over the samples a step and the error of the root is the error of one more step.
-A coupling tilts the distribution P(q), and the heights of its two peaks move apart nearly as
+What is read at the root takes that step as well, in every sample of the jackknife.
+A coupling tilts the distribution P(q), and the heights of its two peaks move apart as
 
-    d log(P_ord / P_dis) / dc = -beta f (<X>_ord - <X>_dis)
+    d log(P_ord / P_dis) / dc = -beta f (<X>_ord - <X>_dis),
 
-(exactly so where X is a multiple of q, with the X of the peaks), so that a few secant steps find where they are equal.
+with <X> at the q of either peak, so that Newton's method finds where they are equal as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import xarray as xr
 
 from observables.estimation.errors import Answer, Uncertain
-from observables.estimation.estimator import Estimate, estimate, refuse_unsupported
+from observables.estimation.estimator import Estimate, estimate
 from observables.estimation.labels import dataset
-from observables.estimation.moments import Columns
+from observables.estimation.moments import Columns, Moments
 from observables.estimation.targets import Targets
-from observables.histogram import apply, bins_of, edges_for, local_fit, weighted_values
+from observables.histogram import FineHistogram, bins_of, observable_or_energy, weighted_values
+from observables.peaks import Landmarks, Reading, at_equal_heights, edges_of, equal_heights, readings
 from observables.phases import TwoPhases
 from observables.samples.base import Samples
 from observables.samples.pool import Pool, Source
@@ -34,14 +37,10 @@ Array = np.ndarray
 Found = TypeVar("Found")
 
 LARGEST_STEP = 4.0  # nats that a step may move: the samples should overlap with the next target
-NEWTON_STEPS, SECANT_STEPS = 40, 20
+NEWTON_STEPS = 40
 WEIGHTS_CONVERGED = 1e-6  # nats of log odds
 HEIGHTS_CONVERGED = 1e-4  # nats
-FRACTION = 0.1  # of its standard error, to which a difference of heights may be left
-
-BINS = 60  # over the range that holds the distribution
-WINDOW = 3  # bins to either side of a point that take part in its parabola
-
+NEAR = 1.0  # standard errors of a difference of heights, from which one step with the same bins reaches the root
 
 class Excess(NamedTuple):
     """How far a coupling is from the root, in nats, and how fast that changes."""
@@ -52,7 +51,7 @@ class Excess(NamedTuple):
 
 
 def damped_newton(excess: Callable[[float], tuple[Excess, Found]], start: float, steps: int) -> tuple[float, Found] | None:
-    """The root of a function in nats, by Newton (or secant) steps of LARGEST_STEP nats at most; None if there is none.
+    """The root of a function in nats, by Newton steps of LARGEST_STEP nats at most; None if there is none.
 
     `excess` returns the function at a coupling, and what else was found there.
     """
@@ -102,7 +101,7 @@ def equal_weight(
         Inverse temperature.
     share : float
         The share of the ordered phase.
-    errors, **couplings
+    errors, couplings
         As in `partition_function`; couplings are fixed at the values given.
 
     Returns
@@ -110,7 +109,7 @@ def equal_weight(
     Dataset
         The root under the coupling's name with its error; log_odds_slope, the slope of the log odds there; the mean of the
         coupling's observable in either phase; and <coupling>_block, the root of every block of replicas (or group of
-        chains) by itself.
+        chains) by itself.  Errors of what is read at the root include that of the root.
 
     Examples
     --------
@@ -118,91 +117,197 @@ def equal_weight(
     >>> float(found.mu2), float(found.mu2_err)
     >>> observables.equal_weight(ladder, "lam", by="q", cut=1.25, mu2=2.29)
     """
-    pool = Pool.of(ladder)
+    solved = _solve(Pool.of(ladder), coupling, by, cut, beta, share, couplings)
+    balance, name, observable = solved.balance, solved.coupling, solved.observable
+    uncertain = Uncertain(solved.estimate([]), errors)
+    answers = {
+        name: uncertain.of(lambda log_z, mean: solved.root + balance.of(log_z, mean).step[:, 0]),
+        "log_odds_slope": uncertain.of(lambda log_z, mean: balance.of(log_z, mean).slope),
+        f"{observable}_ordered": uncertain.of(lambda log_z, mean: balance.of(log_z, mean).conjugate[:, 1]),
+        f"{observable}_disordered": uncertain.of(lambda log_z, mean: balance.of(log_z, mean).conjugate[:, 0]),
+    }
+    result = dataset(uncertain, answers, drop=(name,))
+    found = uncertain.found
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alone = [solved.root + balance.of(*found.pooled([b])).step[0, 0] for b in range(len(found.log_z))]
+    words = {"long_name": f"{name} of one block of replicas by itself, to first order", "units": "1"}
+    result[f"{name}_block"] = ("block", alone, words)
+    return result.assign_attrs(solved.phases.attrs, share=float(share))
+
+
+def coexisting_phases(
+    ladder: Source,
+    coupling: str | None = None,
+    by: str | None = None,
+    cut: float | None = None,
+    beta: float = 1.0,
+    *,
+    share: float = 0.5,
+    errors: str = "auto",
+    **couplings: Any,
+) -> xr.Dataset:
+    """Averages within two phases at the coupling of equal weight, which has an error of its own.
+
+    `phase_averages` at the root would give the same values, but the errors of a coupling that is known exactly.  Here
+    every leave-one-out sample of the jackknife is read at its own root: the latent heat moves with it, and log Z of the
+    two phases is the same, with the same error.
+
+    Parameters
+    ----------
+    ladder, coupling, by, cut, beta, share, errors, couplings
+        As in `equal_weight`.
+
+    Returns
+    -------
+    Dataset
+        As that of `phase_averages`, over the dimension `phase`, and latent_heat = <U>_disordered - <U>_ordered; the
+        coupling of equal weight under its name, with its error.
+
+    Examples
+    --------
+    >>> found = observables.coexisting_phases(ladder)
+    >>> float(found.latent_heat), float(found.latent_heat_err)
+    >>> found.log_z.sel(phase="ordered")
+    """
+    solved = _solve(Pool.of(ladder), coupling, by, cut, beta, share, couplings)
+    balance = solved.balance
+    names = ["energy", *solved.pool.observables]
+    uncertain = Uncertain(solved.estimate(names), errors)
+
+    def per_phase(read: Callable[[_AtRoot], Array]) -> Answer:
+        return uncertain.of(lambda log_z, mean: read(balance.of(log_z, mean)))
+
+    averages = per_phase(lambda at: at.averages)
+    answers = {name: Answer(averages.value[..., i], averages.error[..., i]) for i, name in enumerate(names)}
+    answers["share"] = per_phase(lambda at: at.shares)
+    answers["log_z"] = per_phase(lambda at: at.log_z)
+    result = dataset(uncertain, answers, extra=("phase",), drop=(solved.coupling,))
+    heat = per_phase(lambda at: at.averages[:, 0, 0] - at.averages[:, 1, 0])
+    root = per_phase(lambda at: solved.root + at.step[:, 0])
+    for name, (value, error), words in (
+        ("latent_heat", heat, {"long_name": "latent heat <U>_disordered - <U>_ordered", "units": "nats"}),
+        (solved.coupling, root, {"long_name": f"{solved.coupling} of equal weight", "units": "1"}),
+    ):
+        result[name] = xr.Variable((), value[0], words)
+        result[f"{name}_err"] = xr.Variable((), error[0], words | {"long_name": f"standard error of {words['long_name']}"})
+    return result.assign_coords(phase=list(solved.phases.names)).assign_attrs(solved.phases.attrs, share=float(share))
+
+
+class _AtRoot(NamedTuple):
+    """What samples say at their own root, to first order in its distance from where they were weighted."""
+
+    step: Array  # (T, 1) to the root
+    slope: Array  # (T,) of the log odds
+    conjugate: Array  # (T, phase) <X>
+    shares: Array  # (T, phase)
+    log_z: Array  # (T, phase)
+    averages: Array  # (T, phase, observable)
+
+
+@dataclass(frozen=True)
+class _Balance:
+    """Two phases at a coupling c near the root, with U = ... + c f X; both phases are moved along to the root.
+
+    d <O>_p / dc = <dO/dc>_p - beta f (<O X>_p - <O>_p <X>_p)  and  d log Z_p / dc = -beta f <X>_p, where only O = U
+    depends on c itself.
+    """
+
+    beta: float
+    factor: float
+    wanted: float  # log odds
+
+    def moments(self, phases: TwoPhases, observable: str, names: Sequence[str]) -> Moments:
+        """1, X and X^2, then O and O X of every observable, in either phase."""
+
+        def of(samples: Samples, energy: Array) -> Columns:
+            upper = phases.upper(samples)
+            x = samples.observable(observable).astype(float)
+            columns = [np.ones(len(x)), x, x**2]
+            for name in names:
+                value = observable_or_energy(name, samples, energy).astype(float)
+                columns += [value, value * x]
+            return Columns([np.where(inside, v, 0.0) for inside in (~upper, upper) for v in columns])
+
+        return of
+
+    def of(self, log_z: Array, mean: Array) -> _AtRoot:
+        table = mean.reshape(len(mean), 2, -1)
+        share = table[:, :, 0]
+        within = table / share[:, :, None]
+        x, square, values, products = within[:, :, 1], within[:, :, 2], within[:, :, 3::2], within[:, :, 4::2]
+        pull = -self.beta * self.factor
+        slope = pull * (x[:, 1] - x[:, 0])
+        step = ((self.wanted - np.log(share[:, 1]) + np.log(share[:, 0])) / slope)[:, None]
+        variance = square - x**2
+        drift = pull * (products - values * x[:, :, None])
+        if drift.shape[2]:
+            drift[:, :, 0] += self.factor * x  # the energy comes first
+        log_share = np.log(share) + pull * x * step
+        total = np.logaddexp(log_share[:, 0], log_share[:, 1])[:, None]
+        return _AtRoot(
+            step=step,
+            slope=slope + pull**2 * (variance[:, 1] - variance[:, 0]) * step[:, 0],
+            conjugate=x + pull * variance * step,
+            shares=np.exp(log_share - total),
+            log_z=log_z[:, None] + log_share,
+            averages=values + drift * step[:, :, None],
+        )
+
+
+class _Solved(NamedTuple):
+    """A coupling of equal weight, and how the samples are read there."""
+
+    pool: Pool
+    phases: TwoPhases
+    coupling: str
+    observable: str  # conjugate to the coupling
+    root: float
+    targets: Targets
+    balance: _Balance
+
+    def estimate(self, names: Sequence[str]) -> Estimate:
+        return estimate(self.pool, self.targets, self.balance.moments(self.phases, self.observable, names))
+
+
+def _solve(
+    pool: Pool,
+    coupling: str | None,
+    by: str | None,
+    cut: float | None,
+    beta: float,
+    share: float,
+    couplings: Mapping[str, Any],
+) -> _Solved:
+    """The coupling at which the ordered phase has a share, by Newton's method."""
     coupling = free_coupling(pool, coupling, couplings)
     phases = TwoPhases.of(pool, by, cut)
     if not 0 < share < 1:
         raise ValueError(f"share must lie between 0 and 1, but {share!r} was given.")
     start, observable, factor = pool.couplings[coupling]
-    wanted = float(np.log(share / (1 - share)))
+    balance = _Balance(beta, factor, float(np.log(share / (1 - share))))
+    moments = balance.moments(phases, observable, [])
 
-    def moments(samples: Samples, energy: Array) -> Columns:
-        ordered = phases.upper(samples).astype(float)
-        conjugate = factor * samples.observable(observable).astype(float)
-        return Columns([ordered, ordered * conjugate, conjugate])
-
-    def log_odds(mean: Array) -> tuple[Array, Array]:
-        """log odds above the wanted ones, and their slope."""
-        return np.log(mean[:, 0]) - np.log1p(-mean[:, 0]) - wanted, -beta * np.subtract(*_in_phases(mean))
-
-    def excess(value: float) -> tuple[Excess, Estimate]:
+    def excess(value: float) -> tuple[Excess, Targets]:
         targets = Targets.single(pool, beta, {coupling: value, **couplings}, "A coexistence point has")
-        found = estimate(pool, targets, moments, check=False)
-        mean = found.pooled()[1]
-        if not 0 < mean[0, 0] < 1:
+        _, mean = estimate(pool, targets, moments, check=False).pooled()
+        disordered, ordered = mean.reshape(2, -1)[:, 0]
+        if not (ordered > 0 and disordered > 0):
             raise ValueError(
-                f"There is no sample of the {phases.names[int(mean[0, 0] == 0)]} phase (cut {phases.by} = {phases.cut:g}) "
+                f"There is no sample of the {phases.names[int(not ordered > 0)]} phase (cut {phases.by} = {phases.cut:g}) "
                 f"at {coupling} = {value:g}, so no {coupling} of equal weight can be found; run a ladder nearer to it."
             )
-        above, slope = (float(part[0]) for part in log_odds(mean))
-        return Excess(above, slope, abs(above) < WEIGHTS_CONVERGED), found
+        above = float(np.log(ordered / disordered)) - balance.wanted
+        x = mean.reshape(2, -1)[:, 1] / (disordered, ordered)
+        slope = -beta * factor * float(x[1] - x[0])
+        return Excess(above, slope, abs(above) < WEIGHTS_CONVERGED), targets
 
     solved = damped_newton(excess, start, NEWTON_STEPS)
     if solved is None:
         raise ValueError(
             f"No {coupling} at which {phases.by} >= {phases.cut:g} has the share {share:g} was found near {start:g}."
         )
-    root, found = solved
-
-    def newton(log_z: Array, mean: Array) -> Array:
-        above, slope = log_odds(mean)
-        return root - above / slope
-
-    refuse_unsupported(found)
-    uncertain = Uncertain(found, errors)
-    answers = {
-        coupling: uncertain.of(newton),
-        "log_odds_slope": uncertain.of(lambda log_z, mean: log_odds(mean)[1]),
-        f"{observable}_ordered": uncertain.of(lambda log_z, mean: _in_phases(mean)[0] / factor),
-        f"{observable}_disordered": uncertain.of(lambda log_z, mean: _in_phases(mean)[1] / factor),
-    }
-    result = dataset(uncertain, answers, drop=(coupling,))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        alone = [newton(*found.pooled([b]))[0] for b in range(len(found.log_z))]
-    words = {"long_name": f"{coupling} of one block of replicas by itself, to first order", "units": "1"}
-    result[f"{coupling}_block"] = ("block", alone, words)
-    return result.assign_attrs(phases.attrs, share=float(share))
-
-
-def _in_phases(mean: Array) -> tuple[Array, Array]:
-    """<X> in the ordered and in the disordered phase."""
-    ordered, both, all_of_it = mean[:, 0], mean[:, 1], mean[:, 2]
-    return both / ordered, (all_of_it - both) / (1 - ordered)
-
-
-class _Landscape(NamedTuple):
-    """log P over the bins at one value of the coupling, and where its peaks and its valley are."""
-
-    uncertain: Uncertain
-    smooth: Array
-    log_width: Array
-    centres: Array
-    low: int
-    valley: int
-    high: int
-
-    def heights(self, log_z: Array, mean: Array) -> Array:
-        """log P at the disordered peak, the valley and the ordered peak, (T, 3)."""
-        with np.errstate(divide="ignore"):
-            log_p = np.log(mean) - self.log_width
-        return apply(self.smooth, log_p)[:, [self.low, self.valley, self.high]]
-
-    def difference(self) -> Answer:
-        return self.uncertain.of(lambda log_z, mean: (h := self.heights(log_z, mean))[:, 2] - h[:, 0])
-
-    def barrier(self) -> Answer:
-        """The depth of the valley below the mean of the two peaks, equal where they are equally high."""
-        return self.uncertain.of(lambda log_z, mean: self.heights(log_z, mean) @ np.array([0.5, -1.0, 0.5]))
+    root, targets = solved
+    return _Solved(pool, phases, coupling, observable, root, targets, balance)
 
 
 def equal_height(
@@ -220,7 +325,7 @@ def equal_height(
 
     Parameters
     ----------
-    ladder, coupling, by, cut, beta, errors, **couplings
+    ladder, coupling, by, cut, beta, errors, couplings
         As in `equal_weight`.
     start : float
         Where the search begins, by default at the coupling of the run.
@@ -239,69 +344,101 @@ def equal_height(
     pool = Pool.of(ladder)
     coupling = free_coupling(pool, coupling, couplings)
     phases = TwoPhases.of(pool, by, cut)
-    seen: list[tuple[float, float]] = []
+    start = pool.couplings[coupling][0] if start is None else float(start)
 
-    def excess(at: float) -> tuple[Excess, tuple[_Landscape, float]]:
-        """The difference of the heights; the error of the coupling comes with it."""
-        found = _landscape(pool, Targets.grid(pool, beta, {coupling: at, **couplings}), phases, errors)
-        difference, error = (float(part[0]) for part in found.difference())
-        if not np.isfinite(difference):
+    def excess(at: float) -> tuple[Excess, tuple[_Peaks, float, float]]:
+        """The difference of the heights; with it the coupling one more step away, and its error."""
+        targets = Targets.single(pool, beta, {coupling: at, **couplings}, "A coexistence point has")
+        found = _Peaks.of(pool, targets, phases, errors)
+        if found is None:
             raise ValueError(f"P({phases.by}) has no two peaks around {phases.by} = {phases.cut:g} at {coupling} = {at:g}.")
-        seen.append((at, difference))
-        slope = _slope(pool, seen, found, coupling, phases.by, beta)
-        # Bins follow the coupling, so that the heights jump by a fraction of their error: a root may lie in a jump.
-        converged = abs(difference) < max(HEIGHTS_CONVERGED, FRACTION * error)
-        return Excess(difference, slope, converged), (found, abs(error / slope))
+        difference, error = (float(part[0]) for part in found.difference())
+        slope = _slope(pool, targets, found.places, coupling, phases.by)
+        # Bins follow the coupling, so that the heights jump by a fraction of their error and a root may lie in a jump: the
+        # last step is taken with the bins of the one before.
+        converged = abs(difference) < max(HEIGHTS_CONVERGED, NEAR * error)
+        return Excess(difference, slope, converged), (found, at - difference / slope, abs(error / slope))
 
-    solved = damped_newton(excess, pool.couplings[coupling][0] if start is None else float(start), SECANT_STEPS)
+    solved = damped_newton(excess, start, NEWTON_STEPS)
     if solved is None:
         raise ValueError(
-            f"No {coupling} at which the peaks of P({phases.by}) are equally high was found near {seen[0][0]:g}."
+            f"No {coupling} at which the peaks of P({phases.by}) are equally high was found near {start:g}."
         )
-    root, (found, error) = solved
+    _, (found, root, error) = solved
     answers = {coupling: Answer(np.array([root]), np.array([error])), "barrier": found.barrier()}
     result = dataset(found.uncertain, answers, drop=(coupling,))
-    for name, place in (("low_peak", found.low), ("valley", found.valley), ("high_peak", found.high)):
-        words = {"long_name": f"{phases.by} at the {name.replace('_', ' ')}"}
-        result[name] = xr.Variable((), found.centres[place], words)
+    for name, place in zip(("low_peak", "valley", "high_peak"), found.places, strict=True):
+        result[name] = xr.Variable((), place, {"long_name": f"{phases.by} at the {name.replace('_', ' ')}"})
     return result.assign_attrs(phases.attrs)
 
 
-def _landscape(pool: Pool, targets: Targets, phases: TwoPhases, errors: str) -> _Landscape:
-    edges = edges_for(*weighted_values(pool, targets, phases.by), BINS)
-    centres = 0.5 * (edges[1:] + edges[:-1])
-    found = estimate(pool, targets, lambda samples, _: bins_of(samples.observable(phases.by), edges))
-    share = found.pooled()[1][0]
-    smooth, _, _ = local_fit(centres, share, WINDOW, degree=2)
-    with np.errstate(divide="ignore"):
-        curve = apply(smooth, np.log(share) - np.log(np.diff(edges)))
-    curve = np.where(np.isfinite(curve) & (share > 0), curve, -np.inf)
-    below, above = np.where(centres < phases.cut, curve, -np.inf), np.where(centres >= phases.cut, curve, -np.inf)
-    low, high = int(np.argmax(below)), int(np.argmax(above))
-    between = np.where(np.isfinite(curve[low : high + 1]), curve[low : high + 1], np.inf)
-    return _Landscape(
-        uncertain=Uncertain(found, errors),
-        smooth=smooth,
-        log_width=np.log(np.diff(edges)),
-        centres=centres,
-        low=low,
-        valley=low + int(np.argmin(between)),
-        high=high,
-    )
+@dataclass(frozen=True)
+class _Peaks:
+    """The two peaks of P(`by`) and the valley between them, tilted to equal heights, at one target.
+
+    The peaks are looked for where they are equally high, because far from there the lower one may be a mere shoulder.  A
+    coupling whose observable is a multiple of `by` tilts log P just so.
+    """
+
+    uncertain: Uncertain
+    edges: Array
+    tilt: float
+    three: Sequence[Reading]
+
+    @staticmethod
+    def of(pool: Pool, targets: Targets, phases: TwoPhases, errors: str) -> _Peaks | None:
+        """None where there are no two peaks, or not on either side of the cut."""
+        fine = FineHistogram.of(*weighted_values(pool, targets, phases.by))
+        if fine is None:
+            return None
+        tilt = equal_heights(fine.curve, fine.centres)
+        marks = Landmarks.of(fine.curve - tilt * fine.centres)
+        if marks is None:
+            return None
+        bins = edges_of([marks])
+        edges = fine.edges[bins]
+        found = estimate(
+            pool, targets, lambda samples, energy: bins_of(observable_or_energy(phases.by, samples, energy), edges)
+        )
+        peaks = _Peaks(Uncertain(found, errors), edges, tilt, readings(bins, marks, fine.edges))
+        low, _, high = peaks.places
+        return peaks if low < phases.cut <= high else None
+
+    def _read(self, mean: Array) -> Array:
+        log_p = np.log(mean / np.diff(self.edges))
+        return at_equal_heights(self.three, log_p, 0.5 * (self.edges[1:] + self.edges[:-1]), self.tilt)
+
+    @property
+    def places(self) -> Array:
+        """`by` at the low peak, the valley and the high peak."""
+        return self._read(self.uncertain.found.pooled()[1])[0, 2:]
+
+    def difference(self) -> Answer:
+        """Height of the high peak above the low one: what a tilt over the distance between them takes away."""
+
+        def height(log_z: Array, mean: Array) -> Array:
+            more, _, low, _, high = self._read(mean).T
+            return (self.tilt + more) * (high - low)
+
+        return self.uncertain.of(height)
+
+    def barrier(self) -> Answer:
+        """The depth of the valley where both peaks are equally high."""
+        return self.uncertain.of(lambda log_z, mean: self._read(mean)[:, 1])
 
 
-def _slope(
-    pool: Pool, seen: list[tuple[float, float]], found: _Landscape, coupling: str, by: str, beta: float
-) -> float:
-    """How fast the difference of the heights moves: from two values of the coupling, at first from the formula above."""
-    if len(seen) > 1 and abs(seen[-1][0] - seen[-2][0]) > 0:
-        (before, there), (now, here) = seen[-2:]
-        if abs(here - there) > 10 * HEIGHTS_CONVERGED:
-            return (here - there) / (now - before)
+def _slope(pool: Pool, targets: Targets, places: Array, coupling: str, by: str) -> float:
+    """How fast the difference of the heights moves with the coupling: -beta f (<X>_high - <X>_low), <X> at either peak.
+
+    A peak that moves along changes nothing to first order.  <X> given `by` is a parabola over the samples around a peak.
+    """
     _, conjugate, factor = pool.couplings[coupling]
-    samples = pool.samples[0]
-    x, order = samples.observable(conjugate), samples.observable(by)
-    # <X> near either peak, from all samples there: good enough to begin with.
-    width = 0.25 * (found.centres[found.high] - found.centres[found.low])
-    near = [float(np.nanmean(x[np.abs(order - found.centres[place]) < width])) for place in (found.low, found.high)]
-    return -beta * factor * (near[1] - near[0])
+    x, log_w = weighted_values(pool, targets, conjugate)
+    order, _ = weighted_values(pool, targets, by)
+    reach = 0.25 * (places[2] - places[0])
+    at_peaks = []
+    for place in (places[0], places[2]):
+        near = np.flatnonzero(np.abs(order - place) < reach)
+        root_weight = np.exp(0.5 * (log_w[near] - log_w[near].max()))
+        at_peaks.append(np.polynomial.Polynomial.fit(order[near] - place, x[near], 2, w=root_weight)(0.0))
+    return -targets.points[0]["beta"] * factor * float(at_peaks[1] - at_peaks[0])

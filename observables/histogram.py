@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from observables.estimation.moments import Bins
 from observables.estimation.targets import Targets
+from observables.peaks import smoothed
 from observables.samples.base import Samples
 from observables.samples.pool import Pool
 
 Array = np.ndarray
 
+FINE_BINS = 400
+ENOUGH = 30  # effective samples without which a fine bin has no value
 TAIL = 1e-6  # of the probability lies outside the range chosen for a histogram, at each end
 
 
@@ -31,6 +35,52 @@ def edges_for(values: Array, log_weight: Array, bins: Any) -> Array:
     low, high = values[order][low], values[order][min(high, len(values) - 1)]
     room = 1e-3 * (high - low) or 0.5
     return np.linspace(low - room, high + room, int(bins) + 1)
+
+
+@dataclass(frozen=True)
+class FineHistogram:
+    """Bins fine enough to find the peaks and the valley of a distribution, and a smooth curve through log P there."""
+
+    edges: Array
+    curve: Array
+
+    @property
+    def centres(self) -> Array:
+        return 0.5 * (self.edges[1:] + self.edges[:-1])
+
+    @staticmethod
+    def of(values: Array, log_weight: Array) -> FineHistogram | None:
+        """None where there are too few different values."""
+        weight = np.exp(log_weight - log_weight.max())
+        edges = _fine_edges(values, weight)
+        return None if edges is None else FineHistogram(edges, smoothed(_log_density(values, weight, edges)))
+
+
+def _fine_edges(values: Array, weight: Array) -> Array | None:
+    """At equal steps of the mean of three distribution functions: of P, of the samples, and the uniform one.
+
+    The first resolves narrow peaks, the second what was crossed between them, the third everything else.
+    """
+    low, high = edges_for(values, np.log(weight), 2)[[0, -1]]
+    order = np.argsort(values)
+    order = order[(values[order] >= low) & (values[order] <= high)]
+    x = values[order].astype(float)
+    if len(x) < ENOUGH or x[0] == x[-1]:
+        return None
+    cumulative = np.cumsum(weight[order])
+    steps = cumulative / cumulative[-1] + np.linspace(0, 1, len(x)) + (x - x[0]) / (x[-1] - x[0])
+    every = max(1, len(x) // 100_000)
+    edges = np.interp(np.linspace(steps[0], steps[-1], FINE_BINS + 1), steps[::every], x[::every])
+    return np.unique(edges)
+
+
+def _log_density(values: Array, weight: Array, edges: Array) -> Array:
+    """log of the density in fine bins, NaN where effective samples are few."""
+    index = np.searchsorted(edges, values, side="right") - 1
+    inside = (index >= 0) & (index < len(edges) - 1)
+    first, second = (np.bincount(index[inside], w[inside], len(edges) - 1) for w in (weight, weight**2))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(first**2 / second >= ENOUGH, np.log(first / np.diff(edges)), np.nan)
 
 
 def weighted_values(pool: Pool, targets: Targets, name: str) -> tuple[Array, Array]:

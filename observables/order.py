@@ -22,7 +22,7 @@ def order_parameters(ladder: Source, beta: Any = 1.0, *, errors: str = "auto", *
 
     Parameters
     ----------
-    ladder, beta, errors, **couplings
+    ladder, beta, errors, couplings
         As in `partition_function`.
 
     Returns

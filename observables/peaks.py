@@ -81,7 +81,7 @@ class Landmarks:
 
     @staticmethod
     def of(curve: Array) -> Landmarks | None:
-        """None where the curve has no valley, or where its bins are too wide to say how deep it is."""
+        """None where the curve has no valley, or too few bins in a window to say how deep it is."""
         depth, *at = deepest_valley(curve)
         if not depth > SHALLOWEST:
             return None
@@ -141,3 +141,15 @@ def readings(edges: Array, landmarks: Landmarks, x_edges: Array) -> list[Reading
     """For low peak, valley and high peak."""
     signs = (1.0, -1.0, 1.0)
     return [Reading(edges, w, x_edges, sign) for w, sign in zip(landmarks.windows, signs, strict=True)]
+
+
+def at_equal_heights(three: Sequence[Reading], log_p: Array, x: Array, tilt: float) -> Array:
+    """What more tilt makes both peaks equally high, the depth of the valley then, and the three places: (T, 5).
+
+    log P (T, bins) at x is tilted by -tilt * x before it is read.  Peaks move along with the tilt, but only their places
+    enter.
+    """
+    (h_low, x_low), (h_valley, x_valley), (h_high, x_high) = (read(log_p - tilt * x) for read in three)
+    more = (h_low - h_high) / (x_low - x_high)
+    depth = h_low - more * x_low - (h_valley - more * x_valley)
+    return np.stack([more, depth, x_low, x_valley, x_high], axis=1)

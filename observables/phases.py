@@ -50,6 +50,7 @@ class TwoPhases(NamedTuple):
                 else f"The phases of {pool.run.problem} are told apart by {own.by}; for by={by!r} a cut is needed as well."
             )
         pool.check_recorded(by)
+        _refuse_undefined(pool, by)
         return own if own is not None and (own.by, own.cut) == (by, cut) else TwoPhases(by, cut)
 
     def upper(self, samples: Samples) -> Array:
@@ -60,6 +61,20 @@ class TwoPhases(NamedTuple):
     def attrs(self) -> dict[str, Any]:
         """Attributes of a result about these phases."""
         return {"phase_by": self.by, "phase_cut": float(self.cut)}
+
+
+def _refuse_undefined(pool: Pool, by: str) -> None:
+    """A sample whose `by` is NaN belongs to neither phase, and would count as the lower one."""
+    undefined = total = 0
+    for samples, base in pool.weighted:
+        weighed = np.isfinite(base)
+        undefined += int(np.isnan(samples.observable(by)[weighed]).sum())
+        total += int(weighed.sum())
+    if undefined:
+        raise ValueError(
+            f"{by} is undefined (NaN) for {undefined / total:.2g} of the samples, so it cannot tell the phases of "
+            f"{pool.run.problem} apart; choose an observable that is defined everywhere."
+        )
 
 
 def phase_weights(
@@ -80,7 +95,7 @@ def phase_weights(
     by, cut : str, float
         The observable that tells the phases apart, and the bound between them; by default those of the two phases that
         the problem names.
-    beta, errors, **couplings
+    beta, errors, couplings
         As in `partition_function`.
 
     Returns
@@ -120,7 +135,7 @@ def phase_averages(
     ----------
     ladder, by, cut
         As in `phase_weights`.
-    beta, errors, **couplings
+    beta, errors, couplings
         As in `partition_function`, but for a single target.
 
     Returns
@@ -144,8 +159,7 @@ def phase_averages(
         """1 and O within each phase, both phases in turn."""
         upper = phases.upper(samples)
         values = [np.ones(len(energy)), energy, *(samples.observable(name) for name in pool.observables)]
-        # An undefined value belongs to a sample without weight, but 0 * NaN would spoil the sum.
-        return Columns([np.where(inside, np.nan_to_num(v), 0.0) for inside in (~upper, upper) for v in values])
+        return Columns([np.where(inside, v, 0.0) for inside in (~upper, upper) for v in values])
 
     uncertain = Uncertain(estimate(pool, targets, moments), errors)
 

@@ -113,7 +113,7 @@ def energy_distribution(
     ----------
     source : Ladder, Walk, several of them, Pool, or Dataset
         The samples, or the answer of `observables.energy_distribution`.
-    beta, **couplings
+    beta, couplings
         The target, for samples.
     ax : Axes
         Where to draw; by default a new figure.
@@ -139,7 +139,7 @@ def free_energy(source: Source | xr.Dataset, beta: float = 1.0, ax: Axes | None 
 
     Parameters
     ----------
-    source, beta, ax, **couplings
+    source, beta, ax, couplings
         As in `energy_distribution`.
 
     Returns
@@ -168,7 +168,7 @@ def density_of_states(source: Source | xr.Dataset, ax: Axes | None = None, **cou
 
     Parameters
     ----------
-    source, ax, **couplings
+    source, ax, couplings
         As in `energy_distribution`; a Dataset is the answer of `observables.density_of_states`.
 
     Returns
@@ -197,7 +197,7 @@ def partition_function(source: Source | xr.Dataset, beta: Any = None, ax: Axes |
         Inverse temperatures, for samples; by default 50 from 0.02 to 1.
     ax : Axes
         Where to draw; by default a new figure.
-    **couplings
+    couplings
         The target, for samples.
 
     Returns
@@ -220,7 +220,7 @@ def heat_capacity(source: Source | xr.Dataset, beta: Any = None, ax: Axes | None
 
     Parameters
     ----------
-    source, beta, ax, **couplings
+    source, beta, ax, couplings
         As in `partition_function`; a Dataset is the answer of `observables.thermodynamics`.
 
     Returns
@@ -249,7 +249,7 @@ def distribution(
         The samples, or the answer of `observables.distribution`.
     of : str
         The observable.
-    beta, ax, **couplings
+    beta, ax, couplings
         As in `energy_distribution`.
 
     Returns

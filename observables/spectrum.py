@@ -15,7 +15,7 @@ from observables.estimation.moments import no_moments
 from observables.estimation.targets import Targets
 from observables.flat_histogram import FlatHistogram, Shape, edges_by_samples
 from observables.histogram import apply, edges_for, local_fit, weighted_values
-from observables.peaks import Landmarks, edges_of, equal_heights, readings, smoothed
+from observables.peaks import Landmarks, at_equal_heights, edges_of, equal_heights, readings, smoothed
 from observables.samples.pool import Pool, Source
 
 Array = np.ndarray
@@ -29,7 +29,7 @@ def density_of_states(ladder: Source, bins: Any = 100, *, errors: str = "auto", 
 
     Parameters
     ----------
-    ladder, errors, **couplings
+    ladder, errors, couplings
         As in `partition_function`, but for a single set of couplings.
     bins : int or sequence of floats
         Number of bins over the sampled energies, finer where there are more samples, or their edges.
@@ -69,7 +69,7 @@ def energy_distribution(
 
     Parameters
     ----------
-    ladder, beta, errors, **couplings
+    ladder, beta, errors, couplings
         As in `partition_function`, but for a single target.
     bins : int or sequence of floats
         Number of bins, or their edges.
@@ -121,17 +121,14 @@ def _barriers(pool: Pool, targets: Targets, shape: Shape, errors: str) -> dict[s
         return nothing
     edges = edges_of([equal] if here is None else [here, equal])
     flat = FlatHistogram(pool, targets, shape, shape.edges[edges], errors)
-    low, valley, high = readings(edges, equal, shape.edges)
+    three_equal = readings(edges, equal, shape.edges)
 
-    def at_equal_heights(log_p: Array) -> Array:
-        """beta, depth and the three places; peaks move along with the tilt, but only their energies enter."""
-        tilted = log_p - tilt * flat.centres
-        (h_low, e_low), (h_valley, e_valley), (h_high, e_high) = (read(tilted) for read in (low, valley, high))
-        more = (h_low - h_high) / (e_low - e_high)
-        depth = h_low - more * e_low - (h_valley - more * e_valley)
-        return np.stack([beta + tilt + more, depth, e_low, e_valley, e_high], axis=1)
+    def beta_depth_and_places(log_p: Array) -> Array:
+        found = at_equal_heights(three_equal, log_p, flat.centres, tilt)
+        found[:, 0] = beta + tilt + found[:, 0]
+        return found
 
-    value, error = flat.of(at_equal_heights)
+    value, error = flat.of(beta_depth_and_places)
     if not value[0, 1] > SIGNIFICANT * error[0, 1]:
         return nothing
     found = nothing | dict(zip(PLACES, map(float, value[0, 2:]), strict=True))

@@ -31,7 +31,7 @@ def partition_function(ladder: Source, beta: Any = 1.0, *, errors: str = "auto",
     errors : {"auto", "replicas", "genealogy"}
         Where errors come from: a jackknife over replicas (or groups of chains), the genealogy of the particles, or the
         first of these where there are at least eight replicas.
-    **couplings : float or sequence of floats
+    couplings : float or sequence of floats
         Other values of the couplings, such as mu2=2.29, to which the samples are reweighted.
 
     Returns
@@ -56,7 +56,7 @@ def thermodynamics(ladder: Source, beta: Any = 1.0, *, errors: str = "auto", **c
 
     Parameters
     ----------
-    ladder, beta, errors, **couplings
+    ladder, beta, errors, couplings
         As in `partition_function`.
 
     Returns

@@ -34,8 +34,10 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import stdtrit
 
+from quenchphys.labels import check_labels
 from quenchphys.object_state import ObjectState
 from quenchphys.parallel.compile_cache import keep_compiled_programs
+from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.fork_guard import check_not_forked
 from quenchphys.parallel.quick_compilation import quickly_compiled
 from quenchphys.parallel.random_numbers import GENERATOR
@@ -81,9 +83,10 @@ def check(problem: Any) -> None:
     """
     check_not_forked()
     keep_compiled_programs()
-    with jax.enable_x64(False), np.errstate(all="ignore"):  # energies may be infinite or NaN
+    with own_settings(), np.errstate(all="ignore"):  # energies may be infinite or NaN
         check_shapes(problem)
         seen = view(problem)
+        check_labels(seen)
         check_names(seen)
         argument = seen.as_argument()
         x = _drawn(argument)
@@ -99,18 +102,11 @@ def check(problem: Any) -> None:
 
 
 def check_names(problem: ProblemView) -> None:
-    """Refuse phases and couplings that are not of the documented form, or name an observable that is not recorded."""
+    """Refuse phases and couplings that name an observable which is not recorded."""
     one = jax.ShapeDtypeStruct(problem.shape, jnp.float32)
     recorded = sorted({"energy", *jax.eval_shape(problem.observe, one)})
-    needed = {}
-    for name, phase in problem.phases.items():
-        if not (len(phase) == 3 and _is_number(phase[1]) and _is_number(phase[2]) and phase[1] < phase[2]):
-            raise ValueError(f"the phase {name!r} must be (observable, low, high) with low < high; {phase!r} was given")
-        needed[f"phase {name!r}"] = phase[0]
-    for name, term in problem.couplings.items():
-        if not (len(term) == 3 and _is_number(term[0]) and _is_number(term[2])):
-            raise ValueError(f"the coupling {name!r} must be (value, observable, factor); {term!r} was given")
-        needed[f"coupling {name!r}"] = term[1]
+    needed = {f"phase {name!r}": phase[0] for name, phase in problem.phases.items()}
+    needed |= {f"coupling {name!r}": term[1] for name, term in problem.couplings.items()}
     for what, observable in needed.items():
         if observable not in recorded:
             raise ValueError(
@@ -147,9 +143,9 @@ def check_program(problem: ProblemView, x: np.ndarray, recorded: Mapping[str, np
         known = np.isfinite(then) & np.isfinite(is_now)
         if known.any() and (at := _worst(is_now[known], then[known], scale[known])) is not None:
             raise RuntimeError(
-                f"the {name} of a configuration is {is_now[known][at]:.6g}, but {then[known][at]:.6g} in the program that was "
-                "compiled earlier: it depends on a variable that was changed since then, which must be made an attribute of "
-                "the problem"
+                f"the {name} of a configuration is {is_now[known][at]:.6g}, but {then[known][at]:.6g} in the program that "
+                "was compiled earlier: it depends on a variable that was changed since then, which must be made an attribute "
+                "of the problem"
             )
 
 
@@ -447,7 +443,7 @@ def check_couplings(problem: ProblemView, rebuilt: Callable[[str, float], Any]) 
     >>> model = qp.problem.view(lattices.phi6(L=8, mu2=2.29))
     >>> check_couplings(model, lambda name, value: lattices.phi6(L=8, mu2=value) if name == "mu2" else None)
     """
-    with jax.enable_x64(False), np.errstate(all="ignore"):
+    with own_settings(), np.errstate(all="ignore"):
         x, energy, seen = None, np.empty(0), {}
         for name, term in problem.couplings.items():
             value, observable, factor = float(term[0]), term[1], float(term[2])

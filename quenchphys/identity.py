@@ -15,6 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from quenchphys.labels import labels_of
+from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.random_numbers import GENERATOR
 from quenchphys.problem import ProblemView, view
 
@@ -22,12 +24,13 @@ DRAWS = 4
 SCALES = (1.0, 3.0, 0.1)
 VALUES, OBSERVABLES = "values", "observables"  # entries that `difference` puts into words of their own
 # Compiled without optimisation, which takes a quarter of the time.
-HASTY = {
+HASTY: Any = {
     "xla_backend_optimization_level": 0,
     "xla_llvm_disable_expensive_passes": True,
     "xla_cpu_use_fusion_emitters": False,
 }
 LONGEST = 80  # characters of a setting that are shown
+_compiled: dict[str, Any] = {}  # programs by the digest of their text: other couplings need no other program
 
 
 def fingerprint(problem: Any) -> dict[str, Any]:
@@ -44,7 +47,7 @@ def fingerprint(problem: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        model, parameters, shape, dtype, observables (their names), and values: digests by name.
+        model, parameters, couplings, phases, shape, dtype, observables (their names), and values: digests by name.
 
     Examples
     --------
@@ -53,14 +56,17 @@ def fingerprint(problem: Any) -> dict[str, Any]:
     """
     problem = view(problem)
     host = _host()
-    with jax.enable_x64(False), jax.default_device(host):
-        # A program of its own for every call: an object that was changed in place must not get its old values.
-        compiled = jax.jit(lambda: _values(problem.as_argument()), compiler_options=HASTY if host else None)
-        found = jax.device_get(compiled())
+    with own_settings(), jax.default_device(host):
+        leaves, structure = jax.tree.flatten(problem.as_argument())
+        # Traced anew by every call: an object that was changed in place, or whose code was, must not get its old values.
+        lowered = jax.jit(lambda leaves: _values(jax.tree.unflatten(structure, leaves))).lower(leaves)
+        program = _digest(np.frombuffer(f"{lowered.as_text()}{lowered.out_tree}".encode(), np.uint8))
+        if program not in _compiled:
+            _compiled[program] = lowered.compile(compiler_options=HASTY if host else None)
+        found = jax.device_get(_compiled[program](leaves))
     configurations = found.pop("configurations")
     return {
-        "model": problem.name,
-        "parameters": problem.parameters,
+        **labels_of(problem),
         "shape": list(configurations.shape[1:]),
         "dtype": str(configurations.dtype),
         OBSERVABLES: sorted(name.removeprefix("observable ") for name in found if name.startswith("observable ")),

@@ -7,8 +7,9 @@
 
 from quenchphys.console.interruption import Interrupted
 from workflows.coexistence_point.search import coexistence
+from workflows.refinement import polish
 from workflows.scaling.finite_size import finite_size_scaling
 from workflows.store import load_result
 from workflows.thermal import partition_function
 
-__all__ = ["Interrupted", "coexistence", "finite_size_scaling", "load_result", "partition_function"]
+__all__ = ["Interrupted", "coexistence", "finite_size_scaling", "load_result", "partition_function", "polish"]

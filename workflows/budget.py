@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,12 +23,25 @@ SWEEPS_IN_A_CALL = 16  # of `quenchphys.multicanonical`, which rounds every part
 # The scatter of four groups is below half of the error in one case of seven, that of eight in one of forty.
 FEWEST_GROUPS = 8
 
-# Pilots and parts of a walk have seeds of their own: seed + 1 + number, and seed + WALK_SEED + part.
-WALK_SEED = 50
-
 # What --quick means on the command line.
 QUICK_LADDER = {"particles": 200, "replicas": 4}
 QUICK_WALK = {"sweeps": 320}
+
+
+class Use(IntEnum):
+    """What a random seed of a study is for."""
+
+    PILOT = 1
+    STARTS = 2
+    CHAINS = 3
+
+
+def seed_of(study: int, use: Use, number: int = 0) -> int:
+    """The seed of one part of a study.
+
+    Sums such as seed + number would give neighbouring studies parts in common.
+    """
+    return int(np.random.SeedSequence([study, int(use), number]).generate_state(1)[0])
 
 
 @dataclass(frozen=True)
@@ -81,7 +95,7 @@ class PilotSettings:
     replicas: int = 4
     """Independent populations of a pilot."""
     seed: int = 0
-    """Seed of the study; pilot number n has the seed `seed` + 1 + n."""
+    """Seed of the study; every pilot has a seed of its own that follows from it, see `seed_of`."""
     softness: float | None = None
     """Softness nu of the levels; None: what the model recommends, or less where a pilot finds that too large."""
 
@@ -94,7 +108,7 @@ class PilotSettings:
 
     def ladder(self, number: int) -> LadderSettings:
         """The settings of one pilot, with a seed of its own."""
-        return LadderSettings(self.particles, self.replicas, self.seed + 1 + number, self.softness)
+        return LadderSettings(self.particles, self.replicas, seed_of(self.seed, Use.PILOT, number), self.softness)
 
 
 @dataclass(frozen=True)
@@ -122,7 +136,8 @@ class WalkSettings:
     ) -> Walk:
         """One part of the walk, from where the part before it ended."""
         sweeps = math.ceil((BURN_IN if part == 0 else (1 - BURN_IN) / (PARTS - 1)) * self.sweeps)
-        return qp.multicanonical(problem, start, *weight, sweeps=sweeps, seed=self.seed + WALK_SEED + part)
+        seed = seed_of(self.seed, Use.CHAINS, part)
+        return qp.multicanonical(problem, start, *weight, sweeps=sweeps, seed=seed)
 
 
 class CoexistenceSettings(NamedTuple):

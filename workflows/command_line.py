@@ -15,6 +15,7 @@ from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 from quenchphys.parallel.processes import ProcessLost, first, join
+from quenchphys.storage.lock import InUse
 from workflows.commands import Exit, all_commands
 
 FILES = """
@@ -48,8 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _print_error(lost)
         os._exit(Exit.DOUBTFUL)  # JAX would wait for the process that is lost
     except KeyboardInterrupt as stopped:
-        print(f"\n{stopped or 'Interrupted.'}", file=sys.stderr)
+        print(f"\n{str(stopped) or 'Interrupted.'}", file=sys.stderr)
         return Exit.INTERRUPTED
+    except InUse as busy:
+        _print_error(busy)
+        return Exit.WRONG_REQUEST
     except RuntimeError as doubt:
         _print_error(doubt)
         return Exit.DOUBTFUL

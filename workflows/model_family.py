@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from lattices.models import MODELS
+from quenchphys.identity import fingerprint
+from quenchphys.plain_values import plain
 
 GEOMETRY = ("L", "dim", "shape")
+REFERENCES = (1.0, -1.0, 0.1, -0.1, 10.0)  # values of the open coupling at which a family is looked at, the first allowed
 
 Model = str | Callable[..., Any]
 
@@ -30,7 +33,20 @@ class ModelFamily:
 
     def request(self) -> dict[str, Any]:
         """What identifies the family, in plain numbers, strings and lists."""
-        return {"model": self.name, "coupling": self.coupling, "fixed": _plain(self.fixed)}
+        fixed = plain("couplings", dict(sorted(self.fixed.items())))
+        return {"model": self.name, "coupling": self.coupling, "fixed": fixed, "problem": self._fingerprint()}
+
+    def _fingerprint(self) -> dict[str, Any] | None:
+        """The fingerprint at a value of the coupling that no bracket has a part in; None if the model allows none of them.
+
+        What a study keeps is compared with the problem it was sampled from as well, see `workflows.store`.
+        """
+        for value in REFERENCES:
+            try:
+                return fingerprint(self.at(value))
+            except Exception:  # whatever it is by which a user's function refuses this value, another may do
+                continue
+        return None
 
 
 def family_of(
@@ -83,7 +99,3 @@ def check_bracket(bracket: Any, coupling: str) -> tuple[float, float]:
         how = "equal" if low == high else "reversed"
         raise ValueError(f"The ends of the bracket are {how}: got {low:g} and {high:g}, the lower one must come first.")
     return low, high
-
-
-def _plain(fixed: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: list(v) if isinstance(v, Sequence) and not isinstance(v, str) else v for k, v in sorted(fixed.items())}

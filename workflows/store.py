@@ -4,8 +4,11 @@
     run.ladders/request.json   the request: workflow, model and settings
     run.ladders/*.nc           ladders and parts of a walk, each written as soon as it is finished
     run.ladders/*.checkpoint   the state of a ladder that was interrupted
+    .run.ladders.lock          held while a study runs
 
-A study that is run again with the same request uses the files it finds instead of sampling again.
+A study that is run again with the same request uses the files it finds instead of sampling again.  Every one of them carries
+the request and the fingerprint of its problem, and one that carries others is never used.  The folder appears and disappears
+in one step, so that a kill at any moment leaves it whole.
 """
 
 from __future__ import annotations
@@ -14,24 +17,37 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import xarray as xr
 
 import quenchphys as qp
 from quenchphys.console.interruption import Interrupted, interruptible
-from quenchphys.identity import difference
+from quenchphys.identity import difference, fingerprint
 from quenchphys.parallel.processes import agreed, any_of, first
-from quenchphys.problem import view
+from quenchphys.plain_values import plain
 from quenchphys.stopping import StopRule
-from quenchphys.storage.netcdf import ENGINE, check_readable, check_writable, write_netcdf, write_whole
+from quenchphys.storage.lock import Lock, beside
+from quenchphys.storage.netcdf import (
+    ENGINE,
+    check_readable,
+    check_writable,
+    remove_leftovers,
+    umask,
+    write_netcdf,
+    write_whole,
+)
 from workflows.budget import LadderSettings
 
-FORMAT = 3  # of requests and kept files; in earlier ones a request held settings that were not used
+FORMAT = 4  # of requests and kept files; earlier ones have no fingerprints
+FOLDER = ".ladders"  # how the name of the folder of kept files ends
+ORIGIN = "study"  # attribute of a kept file: request and fingerprint, as JSON
 
 Request = Mapping[str, Any]  # plain numbers, strings, lists and dicts
+Part = TypeVar("Part", qp.Ladder, qp.Walk)
 
 
 def request_of(workflow: str, model: Mapping[str, Any], settings: Mapping[str, Any]) -> Request:
@@ -40,15 +56,15 @@ def request_of(workflow: str, model: Mapping[str, Any], settings: Mapping[str, A
 
 
 def identity_of(problem: Any) -> dict[str, Any]:
-    """What identifies a problem in a request."""
-    seen = view(problem)
-    return {"model": seen.name, "parameters": seen.parameters}
+    """What identifies a problem in a request: its fingerprint."""
+    return {"problem": fingerprint(problem)}
 
 
 class Study:
     """Keeps the ladders, walks and result of one study, and shows what it is doing.
 
-    Files are written by the first process only.
+    Files are written by the first process only.  The output is locked until the result is written or the study is closed;
+    as a context manager, a study is closed however it ends.
 
     Parameters
     ----------
@@ -70,19 +86,30 @@ class Study:
         progress: bool | None = None,
         overwrite: bool = False,
     ):
-        self.progress = progress
+        self.progress, self.overwrite = progress, overwrite
         self._request = _as_read(request)
-        self._overwrite = overwrite
+        self._fingerprints: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self._lock: Lock | None = None
         self.path = None if out is None else Path(out)
         if self.path is not None and first():
-            check_writable(self.path, overwrite=overwrite)
-            self._open_folder()
+            self._open(self.path)
+
+    def __enter__(self) -> Study:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let other studies use the output."""
+        if self._lock is not None:
+            self._lock.release()
 
     @property
     def folder(self) -> Path:
         """Where ladders and walks are kept."""
         assert self.path is not None
-        return self.path.with_suffix(".ladders")
+        return self.path.with_suffix(FOLDER)
 
     def message(self, text: str) -> None:
         """Show one line on standard error."""
@@ -94,9 +121,8 @@ class Study:
     ) -> qp.Ladder:
         """The ladder of this name, from its file or newly run; an interrupted one is continued from its checkpoint."""
         file = self._file(name)
-        if file is not None and agreed(file.exists()):
-            self.message(f"{label}: read from {file}")
-            return qp.Ladder.load(file)
+        if file is not None and (kept := self._kept(qp.Ladder, file, problem, label)) is not None:
+            return kept
         self.message(f"{label}, {settings.replicas} x {settings.particles} particles")
         if file is None:
             return settings.quench(problem, stop, self.progress, None)
@@ -105,21 +131,22 @@ class Study:
             ladder = settings.quench(problem, stop, self.progress, checkpoint)
         except Interrupted as stopped:
             raise self._interrupted() from stopped
+        ladder.tree.attrs[ORIGIN] = json.dumps(self._origin(problem))
         ladder.save(file)
         if first():
             shutil.rmtree(checkpoint)
         return ladder
 
-    def walk(self, name: str, label: str, make: Callable[[], qp.Walk]) -> qp.Walk:
-        """The walk of this name, from its file or newly run."""
+    def walk(self, name: str, label: str, make: Callable[[], qp.Walk], problem: Any) -> qp.Walk:
+        """The walk of this name through the problem, from its file or newly run."""
         file = self._file(name)
         if file is None:
             return make()
-        if agreed(file.exists()):
-            self.message(f"{label}: read from {file}")
-            return qp.Walk.load(file)
+        if (kept := self._kept(qp.Walk, file, problem, label)) is not None:
+            return kept
         with interruptible() as interrupted:
-            found = make()
+            made = make()
+            found = qp.Walk(made.data.assign_attrs({ORIGIN: json.dumps(self._origin(problem))}))
             found.save(file)
             if any_of(bool(interrupted)):
                 raise self._interrupted()
@@ -129,8 +156,9 @@ class Study:
         """Add the request to the result, and write it."""
         result = result.assign_attrs(request=json.dumps(self._request), quenchphys_version=qp.__version__)
         if self.path is not None:
-            write_netcdf(result, self.path, overwrite=self._overwrite)
+            write_netcdf(result, self.path, overwrite=self.overwrite)
             self.message(f"result: {self.path}")
+        self.close()
         return result
 
     def _file(self, name: str) -> Path | None:
@@ -139,32 +167,85 @@ class Study:
     def _interrupted(self) -> Interrupted:
         return Interrupted(f"Interrupted.  Run the same command again to continue from {self.folder}.")
 
-    def _open_folder(self) -> None:
-        """Make the folder, or check that what it holds belongs to the same request."""
-        self.folder.mkdir(exist_ok=True)
-        before = self._kept_request()
-        if before == self._request:
-            return
-        if before is not None:
-            if not self._overwrite:
-                raise FileExistsError(
-                    f"{self.folder} holds ladders of another request ({_why_other(before, self._request)}); choose another "
-                    "output, or overwrite it (overwrite=True, --overwrite)."
-                )
-            shutil.rmtree(self.folder)
-            self.folder.mkdir()
-        text = json.dumps(self._request, indent=2)
-        write_whole(self.folder / "request.json", lambda part: part.write_text(text), overwrite=True)
+    def _origin(self, problem: Any) -> dict[str, Any]:
+        """What a kept file of this problem carries."""
+        if id(problem) not in self._fingerprints:
+            self._fingerprints[id(problem)] = problem, _as_read(fingerprint(problem))
+        return {"request": self._request, "sampled": self._fingerprints[id(problem)][1]}
 
-    def _kept_request(self) -> dict[str, Any] | None:
-        file = self.folder / "request.json"
-        if not file.exists():
+    def _kept(self, kind: type[Part], file: Path, problem: Any, label: str) -> Part | None:
+        """The ladder or walk in a file, if there is one that was made for this request and problem."""
+        if not agreed(file.exists()):
             return None
         try:
-            read = json.loads(file.read_text())
-        except (OSError, ValueError):
-            return {}
-        return read if isinstance(read, dict) else {}
+            found = kind.load(file)
+            why = _why_other(_origin_of(found), self._origin(problem))
+        except ValueError as cause:  # damaged, or something else altogether
+            found, why = None, str(cause).rstrip(".")
+        if found is not None and not why:
+            self.message(f"{label}: read from {file}")
+            return found
+        if not self.overwrite:
+            raise FileExistsError(
+                f"{file} cannot be used ({why}); choose another output, or sample it again (overwrite=True, --overwrite)."
+            )
+        self.message(f"{label}: {file} is not used, because {why}")
+        if agreed(True) and first():  # every process has read it by now
+            file.unlink()
+        return None
+
+    def _open(self, path: Path) -> None:
+        """Lock the output; make its folder, or check that what it holds belongs to the same request."""
+        if self.folder == path:
+            raise ValueError(f"The result cannot be called {path}, because its ladders are kept in a folder of that name.")
+        check_writable(path, overwrite=True)
+        folder = self.folder.resolve()  # it may be a link to a larger disk
+        if not folder.parent.is_dir():
+            raise FileNotFoundError(f"{folder} cannot be made, because the directory {folder.parent} does not exist.")
+        self._lock = Lock(
+            beside(self.folder),
+            f"Another study is writing to {path} and {self.folder}; wait until it has ended, or choose another output.",
+        )
+        try:
+            check_writable(path, overwrite=self.overwrite)
+            remove_leftovers(path.parent, of=f"{path.name}.")
+            remove_leftovers(folder.parent, of=f"{folder.name}.")
+            self._open_folder(folder)
+            remove_leftovers(folder)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open_folder(self, folder: Path) -> None:
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(f"Ladders are kept in a folder {self.folder}, but that is a file.")
+        if folder.exists() and any(folder.iterdir()):
+            if not (folder / "request.json").exists():
+                raise FileExistsError(
+                    f"{self.folder} holds files but no request.json, so nobody knows what they belong to; move it away, or "
+                    "choose another output."
+                )
+            why = _why_other(_read_request(folder / "request.json"), self._request)
+            if not why:
+                return
+            if not self.overwrite:
+                raise FileExistsError(
+                    f"{self.folder} holds ladders of another request ({why}); choose another output, or overwrite it "
+                    "(overwrite=True, --overwrite)."
+                )
+            remove_folder(folder)
+        text = json.dumps(self._request, indent=2)
+        new = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
+        write_whole(new / "request.json", lambda part: part.write_text(text))
+        new.chmod(0o777 & ~umask())
+        new.rename(folder)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder so that a kill on the way leaves either all of it or a leftover that nobody uses."""
+    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
+    folder.rename(old)  # onto an empty folder
+    shutil.rmtree(old)
 
 
 def finished(out: Path, request: Request) -> xr.Dataset | None:
@@ -172,7 +253,7 @@ def finished(out: Path, request: Request) -> xr.Dataset | None:
     if not out.exists():
         return None
     result = load_result(out)
-    return result if json.loads(result.attrs["request"]) == _as_read(request) else None
+    return result if not _why_other(json.loads(result.attrs["request"]), _as_read(request)) else None
 
 
 def load_result(path: str | os.PathLike[str]) -> xr.Dataset:
@@ -212,13 +293,33 @@ def read_netcdf(path: str | os.PathLike[str]) -> xr.Dataset:
 
 
 def _as_read(request: Request) -> dict[str, Any]:
-    """The request as it is after writing and reading: tuples are lists then."""
-    return json.loads(json.dumps(dict(request)))
+    """The request as it is after writing and reading: tuples are lists then, and numpy's numbers Python's."""
+    return json.loads(json.dumps(plain("a setting", request)))
+
+
+def _read_request(file: Path) -> dict[str, Any]:
+    """The request in a file; empty if it cannot be read."""
+    try:
+        read = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def _origin_of(kept: qp.Ladder | qp.Walk) -> dict[str, Any]:
+    try:
+        found = json.loads(kept.attrs[ORIGIN])
+    except (KeyError, TypeError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _why_other(before: Request, now: Request) -> str:
+    """In what a kept request, or what a kept file carries, is another one; empty if it is the same."""
+    if json.dumps(before, sort_keys=True) == json.dumps(now, sort_keys=True):  # as texts, in which a NaN equals itself
+        return ""
     if not before:
-        return "its request.json cannot be read"
+        return "what it was made for cannot be read"
     if before.get("format") != now.get("format"):
         return "of an earlier version of quenchphys"
     return difference(before, now)

@@ -10,9 +10,11 @@ import numpy as np
 import xarray as xr
 
 import observables
+import quenchphys as qp
 from quenchphys.problem import Problem, view
 from quenchphys.stopping import EvidenceBelow, suggested
-from workflows.budget import LadderSettings
+from workflows.budget import LadderSettings, WalkSettings
+from workflows.refinement import polished
 from workflows.store import Study, identity_of, request_of
 
 LEFT_BELOW = 1e-3  # share of Z at the largest beta that may lie below the ladder
@@ -33,7 +35,7 @@ def partition_function(
     """log Z(beta), free energy, mean energy, heat capacity and entropy over `beta`, from one ladder.
 
     The ladder goes down to where the model's phases end, and to where less than a thousandth of Z at the largest beta is
-    left below it.
+    left below it.  Where it lags between two phases, multicanonical chains over its energies give the answer (`polish`).
 
     Parameters
     ----------
@@ -68,13 +70,18 @@ def partition_function(
     # The depth is part of the request: a ladder made for higher temperatures must not serve lower ones.
     depth = {"largest_beta": float(grid.max())}
     request = request_of("partition_function", identity_of(model) | depth, settings.request())
-    study = Study(out, request, progress=progress, overwrite=overwrite)
     stop = suggested(view(model).stop)
     if grid.max() > 0:
         stop = stop & EvidenceBelow(LEFT_BELOW, beta=float(grid.max()))
-    ladder = study.ladder("ladder", model, settings, f"ladder of {view(model).name}", stop)
-    result = observables.thermodynamics(ladder, grid)
-    why = "" if ladder.outcome.trusted else f"The ladder ended with '{ladder.outcome.value}'."
-    if why:
-        warnings.warn(f"Z(beta) is not to be trusted: {why}", stacklevel=2)
-    return study.finish(result.assign_attrs(workflow="partition_function", trusted=int(not why), why=why))
+    with Study(out, request, progress=progress, overwrite=overwrite) as study:
+        ladder = study.ladder("ladder", model, settings, f"ladder of {view(model).name}", stop)
+        source: qp.Ladder | qp.Walk = ladder
+        why = "" if ladder.outcome.trusted else f"The ladder ended with '{ladder.outcome.value}'."
+        if ladder.outcome is qp.Outcome.LAGGED and grid.max() > 0:
+            study.message("the ladder lags between its phases: chains over its energies")
+            source, doubts = polished(model, ladder, float(grid.max()), WalkSettings(seed=seed), study)
+            why = " ".join(doubts)
+        result = observables.thermodynamics(source, grid)
+        if why:
+            warnings.warn(f"Z(beta) is not to be trusted: {why}", stacklevel=2)
+        return study.finish(result.assign_attrs(workflow="partition_function", trusted=int(not why), why=why))

@@ -52,7 +52,8 @@ class Uncertain:
         with np.errstate(invalid="ignore", divide="ignore"):
             value = function(log_z, mean)
             error = self._jackknife(function) if self._covariance is None else self._delta(function)
-        return Answer(value, error)
+        # The mean of an observable that is undefined for some samples is undefined, and so is its error.
+        return Answer(value, np.where(np.isnan(value), np.nan, error))
 
     def _jackknife(self, function: Function) -> Array:
         """sqrt[(B - 1)/B sum (theta_(b) - mean theta_(.))^2], theta_(b) without block b."""
@@ -64,6 +65,7 @@ class Uncertain:
         """sqrt(g C g) with C the covariance of log Z and the means, g the gradient by central differences."""
         assert self._covariance is not None
         log_z, mean = self.found.pooled()
+        mean = np.nan_to_num(mean)
         step = 1e-3 * np.sqrt(np.maximum(np.diagonal(self._covariance, axis1=1, axis2=2), 0))
         gradient = []
         for i in range(step.shape[1]):

@@ -43,6 +43,7 @@ NUMBERS_AT_ONCE = 1_000_000  # held in memory at a time
 def covariance(found: Estimate, lag: int | None = None) -> Array:
     """(T, 1 + m, 1 + m): the covariance of log Z and the means of the moments, target by target."""
     log_z, mean = found.pooled()
+    mean = np.nan_to_num(mean)
     log_total = log_z + np.log(len(found.log_z))
     size = 1 + mean.shape[1]
     result = np.zeros((len(log_z), size, size))
@@ -98,7 +99,8 @@ class Terms:
         """sum of V over the samples of every group, (count, T * F); weight is W of these samples."""
         if isinstance(self.values, Bins):
             return self._sums_in_bins(self.values.index[part], weight, group, count)
-        y = np.concatenate([np.ones((len(weight), 1)), self.values.rows(part) - self.mean[0]], axis=1)
+        # A value may be undefined where there is no weight; a mean that is undefined has no error, see `Uncertain`.
+        y = np.concatenate([np.ones((len(weight), 1)), np.nan_to_num(self.values.rows(part)) - self.mean[0]], axis=1)
         return one_hot(group, count) @ (weight[:, :, None] * y[:, None, :]).reshape(len(weight), -1)
 
     def _sums_in_bins(self, index: Array, weight: Array, group: Array, count: int) -> Array:

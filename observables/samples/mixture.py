@@ -2,7 +2,9 @@
 
 The sum runs over all levels and the prior draws (f = 1, G = 1).  It depends on U alone, so millions of particles share
 one table of log D, filled exactly at its nodes and interpolated by cubics that match value and slope.  The table is
-refined until the cubic is right to TABLE_TOLERANCE in the middle of every interval.
+refined until the cubic is right to TABLE_TOLERANCE in the middle of every interval.  It ends where only the prior draws
+are left, at the highest level or where every stage is negligible: draws that lie 1e20 above everything else (a hard core)
+must not make its intervals wide.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ Array = np.ndarray
 TABLE_TOLERANCE = 1e-6  # of log D; statistical errors are a thousand times larger
 NEGLIGIBLE = 36.0  # terms smaller than exp(-36) = 2e-16 of the sum change nothing in double precision
 NODES_AT_ONCE = 512
+NARROWEST = 1e-10  # interval of a table, relative to its energies, which have single precision
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Mixture:
     level: Array  # (K,) E_l or beta_l
     log_scale: Array  # (K,) log(n_l / G_l)
     softness: float | None  # nu; None for a tempered ladder
-    draws: int  # prior draws
+    draws: float  # prior draws
 
     def log_factors(self, energy: Array) -> Array:
         """log f_l(U), shape (*energy.shape, K)."""
@@ -99,8 +102,26 @@ class Mixture:
         if live.size == 0 or (self.softness is not None and self.softness < 1.0):
             flat = np.where(np.isfinite(energy), energy, 0.0).ravel()
             return self.exact(flat)[0].reshape(energy.shape)
-        table = self.table(float(live.min()), float(live.max()))
-        return table(np.where(np.isfinite(energy), energy, live[0]).astype(float))
+        low, end = float(live.min()), self.end
+        inside = np.where(np.isfinite(energy), energy, low).astype(float)
+        log_d = np.full(energy.shape, self._log_draws)
+        some = inside < end
+        if some.any():
+            log_d[some] = self.table(low, min(float(live.max()), end))(inside[some])
+        return log_d
+
+    @property
+    def _log_draws(self) -> float:
+        return float(np.log(self.draws)) if self.draws > 0 else -np.inf
+
+    @property
+    def end(self) -> float:
+        """The energy from which on D is the number of prior draws, to double precision."""
+        if self.softness is not None:
+            return float(self.level.max(initial=-np.inf))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            where = (self.log_scale + np.log(len(self.level)) + NEGLIGIBLE - self._log_draws) / self.level
+        return float(np.where(self.level > 0, where, np.inf).max(initial=-np.inf))
 
     def _steps(self, energy: Array) -> Array:
         """nu = 0: D jumps at every level, and is constant in between."""
@@ -112,19 +133,23 @@ class Mixture:
 
     def table(self, low: float, high: float) -> CubicHermiteSpline:
         """log D between two energies, with a node at every level (where a power (E_l - U)^nu begins)."""
-        span = max(high - low, 1e-6 * max(abs(low), abs(high), 1.0))
-        low, high = low - 1e-6 * span, high + 1e-6 * span
+        high = max(high, low + 1e-6 * max(abs(low), 1.0))
         nodes = np.linspace(low, high, 65)
         if self.softness is not None:
             inside = self.level[(self.level > low) & (self.level < high)]
             nodes = np.union1d(nodes, np.concatenate([inside, np.linspace(low, min(self.level.min(), high), 65)]))
+        elif self.level.max(initial=0.0) > 0:
+            # A stage of inverse temperature beta falls within 1/beta: from the coldest one's to the whole range.
+            shortest = min(1 / self.level.max(), high - low)
+            nodes = np.union1d(nodes, low + np.geomspace(shortest, high - low, 129))
+        nodes = nodes[(nodes >= low) & (nodes <= high)]
         value, slope = self.exact(nodes)
         left, right = nodes[:-1], nodes[1:]
         while True:
             middle = 0.5 * (left + right)
             exact_value, exact_slope = self.exact(middle)
             error = np.abs(CubicHermiteSpline(nodes, value, slope)(middle) - exact_value)
-            wrong = (error > TABLE_TOLERANCE) & (right - left > 1e-9 * span)
+            wrong = (error > TABLE_TOLERANCE) & (right - left > NARROWEST * np.maximum(np.abs(left), np.abs(right)))
             if not wrong.any():
                 return CubicHermiteSpline(nodes, value, slope)
             at = np.searchsorted(nodes, middle[wrong])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import xarray as xr
 
 from observables.samples.base import Couplings, Samples
 from quenchphys.ladder import Ladder
@@ -57,6 +58,19 @@ def groups_of(walk: Walk) -> list[Group]:
         )
         for g in range(walk.data.sizes["group"])
     ]
+
+
+def last_samples(walks: Sequence[Walk]) -> tuple[xr.DataArray, Group]:
+    """Configurations after the last sweep of every part, (draw, ...), and what was recorded of them."""
+    fields = [walk.data["last"].stack(draw=("group", "chain")).drop_vars(["draw", "group", "chain"]) for walk in walks]
+    ends = [walk.data.isel(sweep=-1) for walk in walks]
+
+    def at_the_end(name: str) -> Array:
+        return np.concatenate([end[name].values.ravel() for end in ends])
+
+    recorded = {name: at_the_end(name) for name in ("energy", *walks[0].observables)}
+    group = Group(at_the_end("log_w"), np.empty(0), recorded, walks[0].couplings)
+    return xr.concat(fields, dim="draw").transpose("draw", ...), group
 
 
 def crossings(walks: Sequence[Walk], by: str, inner: Sequence[float]) -> Array:

@@ -63,7 +63,7 @@ class Pool:
         if not runs or not (all(issubclass(kind, Ladder) for kind in kinds) or all(issubclass(k, Walk) for k in kinds)):
             given = ", ".join(sorted(kind.__name__ for kind in kinds)) or "an empty list"
             raise TypeError(f"A ladder, a walk, or a list of either is needed, but {given} was given.")
-        check = _check_parts if self._walks else _check_same_problem
+        check = _check_parts if self.walks else _check_same_problem
         check(runs)
         self.log_base  # noqa: B018 - found now, so that samples which have no weights are refused here
 
@@ -92,13 +92,14 @@ class Pool:
         return [run for run in self._given if isinstance(run, Ladder)]
 
     @property
-    def _walks(self) -> list[Walk]:
+    def walks(self) -> list[Walk]:
+        """The parts of a walk; none for ladders."""
         return [run for run in self._given if isinstance(run, Walk)]
 
     @property
     def of_ladders(self) -> bool:
         """Whether the samples have levels and ancestors; those of chains have not."""
-        return not self._walks
+        return not self.walks
 
     @property
     def run(self) -> Run:
@@ -121,14 +122,14 @@ class Pool:
         attrs = {k: v for k, v in self.run.attrs.items() if isinstance(v, str | int | float | bool)}
         if self.of_ladders:
             return attrs | {"ladders": len(self.ladders), "replicas": len(self.replicas), "volumes": self.volumes}
-        return attrs | {"parts": len(self._walks), "groups": len(self.blocks)}
+        return attrs | {"parts": len(self.walks), "groups": len(self.blocks)}
 
     # The samples and their weights.
 
     @cached_property
     def blocks(self) -> Sequence[Sequence[Samples]]:
         """Independent sets of samples."""
-        if self._walks:
+        if self.walks:
             return [[group] for group in self._groups]
         replicas = [replica for ladder in self.ladders for replica in replicas_of(ladder)]
         if self.volumes == "self-consistent":
@@ -145,12 +146,12 @@ class Pool:
 
     @cached_property
     def _groups(self) -> list[Group]:
-        return groups_of(joined(self._walks)) if self._walks else []
+        return groups_of(joined(self.walks)) if self.walks else []
 
     @cached_property
     def scale(self) -> Scale | None:
         """The absolute scale of a walk; None for ladders, whose volumes are absolute."""
-        return scale_of(self._groups) if self._walks else None
+        return scale_of(self._groups) if self.walks else None
 
     @property
     def weighted(self) -> Iterator[tuple[Samples, Array]]:

@@ -6,8 +6,10 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from types import FrameType
+
+from quenchphys.parallel.processes import any_of
 
 
 class Interrupted(KeyboardInterrupt):
@@ -25,6 +27,11 @@ class Interrupted(KeyboardInterrupt):
     """
 
 
+SAVING = "Saving state, then stopping."
+STOPPING = "Stopping; nothing is kept of a run without a checkpoint."
+AT_ONCE = "Interrupted at once; what was saved before is kept."
+
+
 class StopRequest:
     """True once Ctrl-C was pressed or SIGTERM arrived."""
 
@@ -39,11 +46,20 @@ class StopRequest:
         self._made = True
 
 
+_waiting: list[StopRequest] = []  # requests of the contexts that are open, the innermost last
+
+
 @contextmanager
-def interruptible() -> Iterator[StopRequest]:
+def interruptible(words: str = SAVING) -> Iterator[StopRequest]:
     """Remember Ctrl-C and SIGTERM instead of stopping; a second Ctrl-C stops immediately.
 
-    Only the main thread receives signals, so nothing is caught in any other.
+    A request that came too late to be noticed is not lost: it passes to the context around this one, or stops the run when
+    this one ends.  Only the main thread receives signals, so nothing is caught in any other.
+
+    Parameters
+    ----------
+    words
+        What is shown when the first signal arrives.
 
     Yields
     ------
@@ -51,20 +67,44 @@ def interruptible() -> Iterator[StopRequest]:
         False until one of the two arrives.
     """
     request = StopRequest()
-    if threading.current_thread() is not threading.main_thread():
+    with _caught(request, words) if threading.current_thread() is threading.main_thread() else nullcontext():
         yield request
-        return
+    if any_of(bool(request)):
+        if not _waiting:
+            raise Interrupted("Interrupted; run the same call again to continue.")
+        _waiting[-1].make()
 
+
+@contextmanager
+def interruptible_alone() -> Iterator[StopRequest]:
+    """As `interruptible`, for work of which nothing can be kept until it is done.
+
+    If a caller catches signals already, because it saves that work, the work is finished first.
+    """
+    if _waiting:
+        yield StopRequest()
+        return
+    with interruptible(STOPPING) as request:
+        yield request
+
+
+@contextmanager
+def _caught(request: StopRequest, words: str) -> Iterator[None]:
     def remember(number: int, frame: FrameType | None) -> None:
-        request.make()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        print("\nSaving state, then stopping. Press Ctrl-C again to stop immediately.", file=sys.stderr, flush=True)
+        if not request:
+            request.make()
+            with suppress(RuntimeError):  # the signal arrived while something else was being printed
+                print(f"\n{words} Press Ctrl-C again to stop immediately.", file=sys.stderr, flush=True)
+        elif number == signal.SIGINT:
+            raise KeyboardInterrupt(AT_ONCE)
 
     # A process that was told to ignore a signal, as in the background of a script, keeps ignoring it.
     caught = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
     before = {number: signal.signal(number, remember) for number in caught}
+    _waiting.append(request)
     try:
-        yield request
+        yield
     finally:
+        _waiting.remove(request)
         for number, handler in before.items():
             signal.signal(number, handler)

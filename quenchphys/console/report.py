@@ -9,6 +9,7 @@ import numpy as np
 
 from quenchphys.outcome import Outcome
 from quenchphys.samplers.softness import too_soft
+from quenchphys.smc.lag import LARGEST_SHARE, SLOW, slowest_quantity
 
 if TYPE_CHECKING:
     from quenchphys.ladder import Ladder
@@ -21,6 +22,7 @@ WORDS = {
     Outcome.TIME_LIMIT: "The ladder hit its time limit before it was deep enough: the part below its last level is missing.",
     Outcome.FROZEN: "The particles stopped moving, or no lower level could be found: volumes from there on are meaningless.",
     Outcome.MISSED_PHASE: "A phase that the problem names was never reached: averages and log Z lack it.",
+    Outcome.LAGGED: "Particles hardly forgot one level before the next: volumes between the phases are not to be trusted.",
     Outcome.UNDEFINED_ENERGY: "The energy is NaN on part of the space and was taken as infinite there: results exclude it.",
 }
 
@@ -74,11 +76,24 @@ def _doubts(ladder: Ladder) -> list[str]:
         lines.append(f"{ladder.attrs['undefined_draws']} prior draws had an undefined (NaN) energy")
     if ladder.method == "quench" and (doubt := too_soft(ladder)):
         lines.append(doubt)
+    if ladder.outcome is Outcome.LAGGED:
+        lines.append(_lag(ladder))
     if _lineages(ladder).min() == 1:
         lines.append(
             "All particles of a replica descend from one ancestor: take its error bar from lagged genealogies or replicas"
         )
     return lines
+
+
+def _lag(ladder: Ladder) -> str:
+    levels = ladder.levels
+    found = slowest_quantity(levels["correlation"].values, [str(name) for name in levels["quantity"].values])
+    parameter = "energy" if ladder.method == "quench" else "beta"
+    return (
+        f"The correlation of {found.quantity} over a level is above {SLOW:g} at {found.share:.0%} of the levels (up to "
+        f"{LARGEST_SHARE:.0%} is safe), and {found.correlation:.2f} near {parameter} "
+        f"{float(levels[parameter][:, found.level].mean()):.4g}: use workflows.polish, or more transitions a level"
+    )
 
 
 def _level_count(ladder: Ladder) -> np.ndarray:

@@ -28,16 +28,19 @@ import xarray as xr
 from jax.sharding import Mesh, PartitionSpec
 
 from quenchphys.consistency import check, check_program
+from quenchphys.console.interruption import Interrupted, interruptible_alone
 from quenchphys.kernels import HMC, Kernel, MinimumNorm
+from quenchphys.labels import check_labels
 from quenchphys.parallel.compile_cache import keep_compiled_programs
 from quenchphys.parallel.devices import mesh_for
+from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.fork_guard import check_not_forked
 from quenchphys.parallel.loops import map_rows
-from quenchphys.parallel.processes import to_host
-from quenchphys.parallel.random_numbers import GENERATOR, keys_of
+from quenchphys.parallel.processes import any_of, to_host
+from quenchphys.parallel.random_numbers import key_of, keys_of
 from quenchphys.parallel.sharding import ParticleSharding, largest_tile, set_size
 from quenchphys.problem import Problem, ProblemView, view
-from quenchphys.settings import check_kernel, check_whole
+from quenchphys.settings import check_kernel, check_seed, check_whole
 from quenchphys.smc.density import Density, Point, configurations, evaluate, positions
 from quenchphys.smc.loop import contained
 from quenchphys.smc.mutation import Effort, Level, Particles, move
@@ -45,7 +48,7 @@ from quenchphys.smc.plan import Plan, Work
 from quenchphys.smc.step import read_scale
 from quenchphys.storage.attributes import kernel_as_json, problem_attributes, software_attributes
 from quenchphys.tuning.scale import ScoreStatistics, track
-from quenchphys.walk import Walk
+from quenchphys.walk import OWN_VARIABLES, Walk
 
 Array = jax.Array
 
@@ -241,14 +244,14 @@ def multicanonical(
     check_not_forked()
     if kernel is not None:
         check_kernel(kernel)
-    for name, number, least in (("sweeps", sweeps, 1), ("warm_up", warm_up, 0), ("seed", seed, 0)):
-        check_whole(name, number, least)
+    sweeps, warm_up, seed = check_whole("sweeps", sweeps, 1), check_whole("warm_up", warm_up, 0), check_seed(seed)
     nodes = _ascending(energy, log_weight)
     weight = Weight.through(*nodes)
     begun = time.monotonic()
     check(problem)
-    with jax.enable_x64(False):
+    with own_settings():
         model = view(problem)
+        check_labels(model, OWN_VARIABLES - {"energy", "<observable>"})
         shape = model.shape
     before = start if isinstance(start, Walk) else None
     first = _checked_start(start.last if isinstance(start, Walk) else start, shape)
@@ -268,10 +271,10 @@ def multicanonical(
         sharding=ParticleSharding(1, chains // largest_tile(chains, dimension)),
     )
     recorded, discarded = math.ceil(sweeps / SWEEPS), 0 if before else math.ceil(warm_up / SWEEPS)  # device calls
-    with contained(mesh):
+    with contained(mesh), interruptible_alone() as request:
         program, argument = programs(plan, mesh), model.as_argument()
         argument = argument.without_basis() if sites else argument
-        common, key = keys_of(jax.random.key(seed, impl=GENERATOR), groups)
+        common, key = keys_of(key_of(seed), groups)
         state = program.begin(argument, weight, key, common, first)
         check_program(model, first[0], {"energy": to_host(state.point.energy)[0]})
         if before is not None:
@@ -286,6 +289,8 @@ def multicanonical(
         for _ in range(recorded):
             state, *found = program.walk(argument, weight, state, np.bool_(False))
             blocks.append(to_host(found))
+            if any_of(bool(request)):
+                raise Interrupted(f"Interrupted after {SWEEPS * len(blocks)} sweeps; nothing is kept of an unfinished walk.")
         step_size, scale = to_host((state.step_size, state.scale))
         last = to_host(configurations(argument, state.point.position))
     seen = jax.tree.map(lambda *parts: np.concatenate(parts), *(seen for seen, _ in blocks))
@@ -313,7 +318,7 @@ def multicanonical(
                 "method": "multicanonical",
                 **problem_attributes(model),
                 "settings": json.dumps(settings),
-                "seed": int(seed),
+                "seed": seed,
                 "gradients": float(transitions * kernel.gradients() * groups * chains),
                 "undefined": float(seen.undefined.mean()),
                 "wall_time": time.monotonic() - begun,

@@ -17,6 +17,7 @@ from quenchphys.problem import ProblemView, view
 from quenchphys.samplers.softness import SMALLEST, choose
 from quenchphys.settings import (
     LARGEST_FOR_MALA,
+    SEED_BITS,
     Settings,
     check_schedule,
     check_softness,
@@ -63,7 +64,7 @@ def quench(
     particles, replicas
         Size of a population, and number of independent populations that run side by side; error bars come from both.
     seed
-        A whole number; the same seed gives the same ladder.
+        A whole number from 0 to 2^64 - 1; the same seed gives the same ladder.
     softness
         nu > -1.  Small is close to the hard wall of nested sampling and safe at any transition, large is cheap and close
         to tempering.  "auto": as large as small pilot ladders show to be safe (see `quenchphys.samplers.softness`).
@@ -111,7 +112,7 @@ def quench(
     spent = 0.0
     unchecked = True
     if isinstance(softness, str) and softness == "auto":
-        Settings(particles=particles, seed=seed, kernel=kernel if kernel is not None else MALA())
+        seed = Settings(particles=particles, seed=seed, kernel=kernel if kernel is not None else MALA()).seed
         check(problem)
         unchecked = False
         softness, spent = read_softness(model, particles, seed, kernel, rule, devices)
@@ -158,7 +159,7 @@ def read_softness(
         settings = Settings(
             particles=few,
             replicas=PILOT_REPLICAS,
-            seed=seed + 1 + number,
+            seed=(seed + 1 + number) % (1 << SEED_BITS),
             target_ess=PILOT_ESS,
             kernel=quick if kernel is None else kernel,
             configurations=1,

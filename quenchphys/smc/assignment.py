@@ -20,6 +20,7 @@ from quenchphys.smc.programs import Programs, programs_for
 from quenchphys.smc.step import Thresholds
 from quenchphys.stopping import LevelLimit, StopRule
 from quenchphys.storage.album import CONFIGURATION_LIMIT, Album
+from quenchphys.storage.attributes import kernel_as_json
 
 KEPT = 32  # configurations offered to the album from each level
 
@@ -106,5 +107,5 @@ def plan_for(settings: Settings, dimension: int, devices: int | Sequence[Any] | 
 
 def plain(settings: Settings) -> dict[str, Any]:
     """Settings as JSON can hold them."""
-    kernel = vars(settings.kernel) | {"name": type(settings.kernel).__name__}
+    kernel = kernel_as_json(settings.kernel)
     return {name: value for name, value in asdict(settings).items() if name != "kernel"} | {"kernel": kernel}

@@ -17,13 +17,14 @@ import numpy as np
 from jax.sharding import Mesh
 
 from quenchphys.consistency import check_program
-from quenchphys.console.interruption import Interrupted, StopRequest, interruptible
+from quenchphys.console.interruption import SAVING, STOPPING, Interrupted, StopRequest, interruptible
 from quenchphys.console.memory import check_memory, in_words
 from quenchphys.console.progress import Meter
 from quenchphys.ladder import Ladder
+from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.fork_guard import check_not_forked
 from quenchphys.parallel.processes import any_of, first, to_host
-from quenchphys.parallel.random_numbers import GENERATOR, keys_of, split_each
+from quenchphys.parallel.random_numbers import key_of, keys_of, split_each
 from quenchphys.problem import check_energies
 from quenchphys.smc.assignment import Assignment, Machine, plan_for
 from quenchphys.smc.evidence import Evidence
@@ -48,7 +49,7 @@ def run(
     """Run a ladder from the prior or a checkpoint to its end, in single precision whatever JAX is set to elsewhere."""
     check_not_forked()
     begun = time.monotonic()
-    with jax.enable_x64(False):
+    with own_settings():
         check_memory(work.settings, work.dimension)
         plan, mesh = plan_for(work.settings, work.dimension, devices)
         own = {} if checkpoint is None else identity(work)
@@ -69,7 +70,7 @@ def run(
 def begin(work: Assignment, machine: Machine, store: Store | None) -> RunState:
     """Draw from the prior, choose the first level, tune the kernel."""
     program, settings = machine.program, work.settings
-    common, key = keys_of(jax.random.key(settings.seed, impl=GENERATOR), settings.replicas)
+    common, key = keys_of(key_of(settings.seed), settings.replicas)
     prior_key, start_key = split_each(key)
     flagged, draws, seen = program.draw_prior(machine.argument, prior_key)
     prior, undefined = to_host(({"energy": draws.energy, **seen}, flagged))
@@ -123,7 +124,7 @@ def descend(
     course: RunState,
     meter: Meter,
     store: Store | None,
-    request: StopRequest | None,
+    request: StopRequest,
 ) -> None:
     """Block after block of levels, until every replica has ended."""
     evidence, thresholds = course.evidence, work.thresholds
@@ -136,6 +137,8 @@ def descend(
             show(meter, rungs, evidence)
             if store is not None:
                 keep(course, store, request)
+            elif any_of(bool(request)):
+                raise Interrupted(f"Interrupted after {evidence.levels} levels; nothing is kept without a checkpoint.")
     finally:
         meter.close()
 
@@ -172,7 +175,7 @@ def show(meter: Meter, rungs: Rung, evidence: Evidence) -> None:
     )
 
 
-def keep(course: RunState, store: Store, request: StopRequest | None) -> None:
+def keep(course: RunState, store: Store, request: StopRequest) -> None:
     """Write a checkpoint if one is due, and stop after it if the user wants to.
 
     Only between blocks do the state of the device and the evidence on the host belong to the same level.
@@ -180,22 +183,22 @@ def keep(course: RunState, store: Store, request: StopRequest | None) -> None:
     levels, stopping = course.evidence.levels, any_of(bool(request))
     if store.due(levels) or stopping:
         save(course, store)
-    if stopping and course.evidence.running.size:
+    if stopping:
         raise Interrupted(f"Interrupted after {levels} levels; run the same call again to continue from {store.folder}.")
 
 
 @contextmanager
-def stoppable(checkpoint: Any) -> Iterator[StopRequest | None]:
-    """With a checkpoint, Ctrl-C and SIGTERM end the run at the next block of levels; without one they stop it at once."""
-    if checkpoint is None:
-        yield None
-        return
-    with interruptible() as request:
+def stoppable(checkpoint: Any) -> Iterator[StopRequest]:
+    """Ctrl-C and SIGTERM end the run after the block of levels that is being computed.
+
+    An exception in the middle of a device call might be swallowed there, and the run would go on.
+    """
+    with interruptible(STOPPING if checkpoint is None else SAVING) as request:
         yield request
 
 
 @contextmanager
 def contained(mesh: Mesh) -> Iterator[None]:
-    """The engine's own precision and mesh: NetKet, for one, sets others for the whole process when it is imported."""
-    with jax.enable_x64(False), jax.set_mesh(mesh):
+    """The engine's own settings and mesh: NetKet, for one, sets others for the whole process when it is imported."""
+    with own_settings(), jax.set_mesh(mesh):
         yield

@@ -23,7 +23,7 @@ from quenchphys.tuning.dual_averaging import DualAveraging
 from quenchphys.tuning.mutation_count import MutationCount
 from quenchphys.version import __version__
 
-FORMAT = 5  # of a checkpoint
+FORMAT = 6  # of a checkpoint
 GROUPS = ("point", "seen", "tuner")  # parts of a state that have parts
 
 
@@ -72,7 +72,7 @@ def save(course: RunState, store: Store) -> None:
     course.record.flush()
     parts = {"evidence": course.evidence.state(), "pace": course.pace.state(), "album": course.album.state()}
     host = {f"{part} {name}": value for part, arrays in parts.items() for name, value in arrays.items()}
-    store.save(course.evidence.levels, state_to(course.state), host)
+    store.save(course.evidence.levels, state_to(course.state), host | course.record.seal())
 
 
 def state_to(state: State) -> Arrays:

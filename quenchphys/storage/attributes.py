@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -13,16 +12,19 @@ from typing import Any
 import jax
 
 from quenchphys.kernels import Kernel
+from quenchphys.labels import labels_of
+from quenchphys.plain_values import plain
 from quenchphys.problem import ProblemView
 
 
 def problem_attributes(problem: ProblemView) -> dict[str, Any]:
     """What was sampled, as `quenchphys.run.Run` reads it."""
+    labels = labels_of(problem)
     return {
-        "problem": problem.name,
-        "parameters": json.dumps(problem.parameters),
-        "couplings": json.dumps(problem.couplings),
-        "phases": json.dumps(phases_as_json(problem.phases)),
+        "problem": labels["model"],
+        "parameters": json.dumps(labels["parameters"]),
+        "couplings": json.dumps(labels["couplings"]),
+        "phases": json.dumps(labels["phases"]),
         "dimension": math.prod(problem.shape),
     }
 
@@ -36,17 +38,9 @@ def software_attributes() -> dict[str, Any]:
     }
 
 
-def phases_as_json(phases: Mapping[str, tuple[str, float, float]]) -> dict[str, Any]:
-    """Phases with null for an infinite bound, because JSON has no infinity."""
-    return {
-        name: [observable, *(bound if math.isfinite(bound) else None for bound in bounds)]
-        for name, (observable, *bounds) in phases.items()
-    }
-
-
 def kernel_as_json(kernel: Kernel) -> dict[str, Any]:
     """The parameters of a kernel and its name."""
-    return vars(kernel) | {"name": type(kernel).__name__}
+    return plain("a kernel", vars(kernel)) | {"name": type(kernel).__name__}
 
 
 def versions() -> dict[str, str]:

@@ -12,6 +12,7 @@ from quenchphys.ladder import Ladder
 from quenchphys.outcome import Outcome
 from quenchphys.problem import ProblemView
 from quenchphys.smc.assignment import Assignment, Machine, plain
+from quenchphys.smc.lag import slowest_quantity
 from quenchphys.smc.levels import Family, SoftLevels
 from quenchphys.smc.run_state import RunState
 from quenchphys.storage.attributes import problem_attributes, software_attributes
@@ -74,6 +75,9 @@ def judge(
         among_draws = ((draws[observable] >= low) & (draws[observable] < high)).mean("draw").values
         if bool((np.maximum(share, among_draws) < MET_SHARE).any()):
             return Outcome.MISSED_PHASE
+    names = [str(name) for name in levels["quantity"].values]
+    if len(problem.phases) > 1 and slowest_quantity(levels["correlation"].values, names).lags:
+        return Outcome.LAGGED
     return outcomes[0]
 
 

@@ -6,14 +6,14 @@
     folder/generations/N/      the state after N levels (orbax): population, random keys, adaptation, evidence; two are kept
     folder/lock                held while a run uses the folder
 
-A generation is written in the background.  It names the number of levels it belongs to and a digest of its contents; the
-record is cut to that number when a run continues from it, and a generation that cannot be read, or whose digest does not
-match, is skipped in favour of the one before.  Nothing in these files is ever executed.
+A generation is written in the background.  It names the number of levels it belongs to and digests of its contents, of the
+prior draws, and of the record up to that number of levels; the record is cut there when a run continues from it.  A
+generation that cannot be read, or one of whose digests does not match, is skipped in favour of the one before.  Nothing in
+these files is ever executed.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import math
@@ -31,7 +31,10 @@ import numpy as np
 from quenchphys.console.messages import one_line, why_not_written
 from quenchphys.identity import difference
 from quenchphys.parallel.processes import agreed, first
-from quenchphys.storage.netcdf import write_whole
+from quenchphys.plain_values import plain, real, whole
+from quenchphys.storage.lock import Lock
+from quenchphys.storage.netcdf import remove_leftovers, write_whole
+from quenchphys.storage.record import check_record
 
 GENERATIONS = 2
 PATIENCE = 7 * 24 * 3600  # seconds that a generation may take: a run may be stopped while it is written
@@ -72,12 +75,10 @@ class Checkpoint:
     levels: int | None = None
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.minutes, int | float) and self.minutes > 0):
+        if real("minutes between checkpoints", self.minutes) <= 0 or math.isnan(self.minutes):
             raise ValueError(f"minutes between checkpoints must be positive; {self.minutes!r} was given")
-        if self.levels is not None and (not isinstance(self.levels, int) or self.levels < 1):
-            raise ValueError(
-                f"levels between checkpoints must be a whole number of at least 1; {self.levels!r} was given"
-            )
+        if self.levels is not None:
+            whole("levels between checkpoints", self.levels, 1)
 
 
 @contextmanager
@@ -97,16 +98,12 @@ def opened(
         raise NotADirectoryError(f"A checkpoint is a folder, but {folder} is a file.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = open(folder / "lock", "a+")  # noqa: SIM115
     except OSError as cause:
         raise type(cause)(f"The checkpoint folder {folder} cannot be written: {cause.strerror}.") from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise RuntimeError(
-                f"Another run is using the checkpoint folder {folder}; give this run another folder."
-            ) from None
+    with Lock(
+        folder / "lock", f"Another run is using the checkpoint folder {folder}; give this run another folder."
+    ):
+        remove_leftovers(folder, folder / "record")
         store = Store(folder, wanted, identity)
         try:
             yield store
@@ -121,9 +118,10 @@ class Store:
         self.folder, self._wanted = folder, wanted
         self._manager: Any = None
         self._saved_level, self._saved_time = 0, time.monotonic()
+        self._prior_digest = ""
         if not first():
             return
-        now = json.loads(json.dumps(dict(identity)))
+        now = json.loads(json.dumps(plain("the settings of a run", identity)))
         before = _read_json(folder / "run.json")
         if before is None:
             if any(entry.name != "lock" for entry in folder.iterdir()):
@@ -132,7 +130,7 @@ class Store:
                 )
             text = json.dumps(now, indent=2)
             write_whole(folder / "run.json", lambda part: part.write_text(text))
-        elif before != now:
+        elif json.dumps(before, sort_keys=True) != json.dumps(now, sort_keys=True):  # a NaN equals itself as text
             raise ValueError(_refusal(folder, before, now))
 
     @property
@@ -148,6 +146,7 @@ class Store:
         """Write what is made once: the prior draws."""
         if not first():
             return
+        self._prior_digest = digest(prior)
         write_whole(self.folder / "prior.npz", lambda part: _savez(part, prior), overwrite=True)
         self.record.mkdir(exist_ok=True)
 
@@ -163,11 +162,13 @@ class Store:
         if not self._generations.is_dir():
             return None
         generations = self._open().all_steps()
+        why = ""
         for level in sorted(generations, reverse=True):
             try:
                 found = self._read(level)
             except Exception as cause:  # torn, corrupted, or half deleted: whatever it is, the one before may be whole
-                print(f"Skipping the checkpoint after {level} levels: {one_line(cause)}.", flush=True)
+                why = one_line(cause)
+                print(f"Skipping the checkpoint after {level} levels: {why}.", flush=True)
                 continue
             for newer in [other for other in generations if other > level]:
                 self._open().delete(newer)
@@ -175,7 +176,9 @@ class Store:
             return found
         if generations:
             # They may be readable elsewhere or later, so a run that begins again does not delete them.
-            raise ValueError(f"No checkpoint in {self.folder} can be read; move the folder away, or give another one.")
+            raise ValueError(
+                f"No checkpoint in {self.folder} can be read ({why}); move the folder away, or give another one."
+            )
         return None
 
     def _read(self, level: int) -> Generation:
@@ -188,8 +191,13 @@ class Store:
         state, host = ({k: np.asarray(v) for k, v in found[item].items()} for item in ("state", "host"))
         if found["seal"]["digest"] != digest(state | host):
             raise ValueError("its digest does not match")
+        check_record(self.record, level, {name: value for name, value in host.items() if name.startswith("record ")})
         with np.load(self.folder / "prior.npz", allow_pickle=False) as kept:
-            return Generation({name: kept[name] for name in kept.files}, state, host)
+            prior = {name: kept[name] for name in kept.files}
+        self._prior_digest = digest(prior)
+        if found["seal"]["prior"] != self._prior_digest:
+            raise ValueError("the prior draws beside it are not as they were written")
+        return Generation(prior, state, host)
 
     def due(self, level: int) -> bool:
         """Whether it is time for another generation."""
@@ -213,7 +221,7 @@ class Store:
         items = ocp.args.Composite(
             state=ocp.args.StandardSave(state),
             host=ocp.args.StandardSave(host),
-            seal=ocp.args.JsonSave({"digest": digest(state | host)}),
+            seal=ocp.args.JsonSave({"digest": digest(state | host), "prior": self._prior_digest}),
         )
         try:
             self._open().save(level, args=items)

@@ -1,7 +1,8 @@
 """A seal at the end of a file, the SHA-256 of everything before it, which tells whether the file is as it was written.
 
 HDF5 does not read beyond its own end of file, so sealed files open everywhere.  Without it a damaged file might be read as
-if nothing had happened, or keep the HDF5 library busy forever.  A file without a seal is one that another program wrote.
+if nothing had happened, or keep the HDF5 library busy forever.  A file that ends where HDF5 says it ends is one that another
+program wrote, without a seal; anything else behind that end is a seal that was damaged.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 MARK = b"\nquenchphys-sha256:"
 LENGTH = len(MARK) + 64 + 1
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
 BLOCK = 1 << 22
 
 
@@ -23,16 +25,26 @@ def seal(path: Path) -> None:
 
 
 def broken(path: Path) -> bool:
-    """Whether the file has a seal that does not fit its contents."""
+    """Whether the file has a seal that does not fit its contents, or the remains of one."""
     size = path.stat().st_size
-    if size < LENGTH:
-        return False
     with open(path, "rb") as file:
-        file.seek(size - LENGTH)
+        file.seek(max(0, size - LENGTH))
         end = file.read(LENGTH)
-    if not end.startswith(MARK):
-        return False
-    return end[len(MARK) : -1].decode("ascii", "replace") != _digest(path, size - LENGTH)
+    if len(end) == LENGTH and end.startswith(MARK):
+        return end[len(MARK) : -1].decode("ascii", "replace") != _digest(path, size - LENGTH)
+    own = _end_of_hdf5(path)
+    return own is not None and size > own
+
+
+def _end_of_hdf5(path: Path) -> int | None:
+    """Where HDF5's own part of the file ends, from its superblock; None if it has none."""
+    with open(path, "rb") as file:
+        head = file.read(64)
+    if not head.startswith(SIGNATURE) or len(head) < 64:
+        return None
+    at = {0: 40, 1: 44, 2: 28, 3: 28}.get(head[8])  # by the version of the superblock
+    wide = head[13] if head[8] < 2 else head[9]  # bytes of an address
+    return None if at is None or wide != 8 else int.from_bytes(head[at : at + 8], "little")
 
 
 def _digest(path: str | os.PathLike[str], size: int) -> str:

@@ -6,8 +6,10 @@ without quenchphys.
 
 from __future__ import annotations
 
+import glob
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -45,6 +47,8 @@ def check_readable(path: str | os.PathLike[str], what: str) -> Path:
         raise FileNotFoundError(f"There is no {what} at {path}.")
     if path.is_dir():
         raise IsADirectoryError(f"A {what} is one file, but {path} is a directory.")
+    if not path.is_file():  # reading from a pipe would wait for a writer
+        raise ValueError(f"{path} is no ordinary file, so it holds no {what}.")
     if broken(path):
         raise ValueError(f"{path} is not as it was written: it was damaged, or another program changed it.")
     return path
@@ -55,6 +59,10 @@ def check_writable(path: str | os.PathLike[str], *, overwrite: bool = False) -> 
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"The output is one file, but {path} is a directory.")
+    if path.is_symlink() and not path.exists():
+        raise FileNotFoundError(f"{path} cannot be written: it is a link to {path.readlink()}, which does not exist.")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} cannot be written, because it is no ordinary file.")
     if path.exists() and not overwrite:
         raise FileExistsError(
             f"{path} exists already; use overwrite=True (--overwrite on the command line) to replace it."
@@ -64,6 +72,19 @@ def check_writable(path: str | os.PathLike[str], *, overwrite: bool = False) -> 
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(f"{path} cannot be written, because the directory {path.parent} is read-only.")
     return path
+
+
+def remove_leftovers(*folders: Path, of: str = "") -> None:
+    """Remove unfinished files that a killed process left, if it was writing a file whose name begins with `of`.
+
+    Only whoever holds the lock of the files may do this, because the files of a process that is still writing look alike.
+    """
+    for folder in folders:
+        for part in folder.glob(f".{glob.escape(of)}*.part"):
+            if part.is_dir():
+                shutil.rmtree(part, ignore_errors=True)
+            else:
+                part.unlink(missing_ok=True)
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[Path], Any], *, overwrite: bool = False) -> Path:
@@ -79,7 +100,7 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[Path], Any], *, o
     part = Path(name)
     try:
         write(part)
-        part.chmod(0o666 & ~_umask())
+        part.chmod(0o666 & ~umask())
         _flush(part)
         if overwrite:
             part.replace(path)
@@ -145,7 +166,8 @@ def _check_room(part: Path, data: xr.DataTree | xr.Dataset) -> None:
             file.truncate(0)
 
 
-def _umask() -> int:
+def umask() -> int:
+    """Permissions that new files of this process do not get."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

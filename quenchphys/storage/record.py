@@ -2,19 +2,22 @@
 
 A `Column` holds one variable as rows (level, replica, ...).  Above `MEMORY_LIMIT` bytes for all columns together the
 rows go to unnamed temporary files that are mapped, so that the host's memory stays bounded however long the ladder.  With
-the folder of a checkpoint, they go to files there from the beginning, and a later run continues them.
+the folder of a checkpoint, they go to files there from the beginning, and a later run continues them if they are as they
+were written: the digests of all columns so far are part of every checkpoint.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +35,7 @@ class Column:
         self._blocks: list[np.ndarray] = []
         self._file = file
         self._rows = rows
+        self.digest = hashlib.sha256()
         self.shape: tuple[int, ...] = ()
         self.dtype: np.dtype = np.dtype(np.float32)
 
@@ -45,7 +49,9 @@ class Column:
         self.shape, self.dtype = rows.shape[1:], rows.dtype
         self._rows += len(rows)
         if self._file:
-            np.ascontiguousarray(rows).tofile(self._file)
+            rows = np.ascontiguousarray(rows)
+            self.digest.update(rows.reshape(-1).view(np.uint8).data)
+            rows.tofile(self._file)
         else:
             self._blocks.append(np.asarray(rows))
 
@@ -88,27 +94,27 @@ class Record:
     def resume(folder: Path, rows: int) -> Record:
         """The record a folder holds, cut to its first `rows` rows; a process that does not write there has a copy."""
         record = Record(folder=folder if first() else None)
-        listed: dict[str, Any] = json.loads((folder / "columns.json").read_text())
-        for number, (name, (dtype, shape)) in enumerate(listed.items()):
-            path, size = _file(folder, number), rows * int(np.prod(shape)) * np.dtype(dtype).itemsize
-            if not path.exists() or path.stat().st_size < size:
-                raise ValueError(
-                    f"The record in {folder} is shorter than its checkpoint says: {name} has too few levels."
-                )
+        for path, kept in _listed(folder):
+            size = kept.size(rows)
             if not first():
                 column = Column()
-                column.extend(np.fromfile(path, dtype, size // np.dtype(dtype).itemsize).reshape(rows, *shape))
-                record._columns[name] = column
+                column.extend(np.fromfile(path, kept.dtype, size // kept.dtype.itemsize).reshape(rows, *kept.shape))
+                record._columns[kept.name] = column
                 continue
+            digest = _digest(path, size)
             if path.stat().st_size > size:
                 # A ladder may still be mapped onto the longer file, so it is replaced, not cut.
                 write_whole(path, partial(_copy_beginning, path, size), overwrite=True)
             file = open(path, "r+b")  # noqa: SIM115
             file.seek(size)
             column = Column(file, rows)
-            column.shape, column.dtype = tuple(shape), np.dtype(dtype)
-            record._columns[name] = column
+            column.shape, column.dtype, column.digest = kept.shape, kept.dtype, digest
+            record._columns[kept.name] = column
         return record
+
+    def seal(self) -> dict[str, np.ndarray]:
+        """Names and digests of all columns so far, as arrays for a checkpoint."""
+        return {f"record {name}": np.frombuffer(c.digest.digest(), np.uint8) for name, c in self._columns.items()}
 
     def extend(self, **rows: np.ndarray) -> None:
         """Append rows (level, replica, ...) to the columns of these names."""
@@ -157,6 +163,31 @@ class Record:
         return open(path, "w+b")
 
 
+class Kept(NamedTuple):
+    """A column as the list of a folder has it."""
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+
+    def size(self, rows: int) -> int:
+        """Bytes of so many rows."""
+        return rows * math.prod(self.shape) * self.dtype.itemsize
+
+
+def check_record(folder: Path, rows: int, seal: Mapping[str, np.ndarray]) -> None:
+    """Refuse a record whose first `rows` rows are not those with the digests of `seal`."""
+    listed = _listed(folder)
+    if {f"record {kept.name}" for _, kept in listed} != set(seal):
+        raise ValueError(f"the record in {folder} has other columns than its checkpoint says")
+    for path, kept in listed:
+        size = kept.size(rows)
+        if not path.exists() or path.stat().st_size < size:
+            raise ValueError(f"the record in {folder} is shorter than its checkpoint says: {kept.name} has too few levels")
+        if _digest(path, size).digest() != np.asarray(seal[f"record {kept.name}"], np.uint8).tobytes():
+            raise ValueError(f"the record in {folder} is not as it was written: {kept.name} was changed")
+
+
 def blanked(rows: dict[str, np.ndarray], begin: int, count: np.ndarray) -> dict[str, np.ndarray]:
     """Rows (level, replica, ...) from level `begin` on, blank where a replica has ended after `count` levels.
 
@@ -167,6 +198,25 @@ def blanked(rows: dict[str, np.ndarray], begin: int, count: np.ndarray) -> dict[
         for r, end in enumerate(count):
             array[max(0, end - begin) :, r] = blank
     return rows
+
+
+def _listed(folder: Path) -> list[tuple[Path, Kept]]:
+    """The columns of a folder with their files."""
+    try:
+        listed: dict[str, Any] = json.loads((folder / "columns.json").read_text())
+        kept = [Kept(name, np.dtype(dtype), tuple(map(int, shape))) for name, (dtype, shape) in listed.items()]
+    except (OSError, ValueError, TypeError, AttributeError):
+        raise ValueError(f"{folder / 'columns.json'} cannot be read, so the record beside it cannot be used") from None
+    return [(_file(folder, number), column) for number, column in enumerate(kept)]
+
+
+def _digest(path: Path, size: int) -> Any:
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        while size > 0 and (part := file.read(min(size, 1 << 22))):
+            found.update(part)
+            size -= len(part)
+    return found
 
 
 def _copy_beginning(source: Path, size: int, target: Path) -> None:

@@ -1,4 +1,4 @@
-"""P(E) and the barrier of a first-order transition, posterior draws, diagnostics in words, figures."""
+"""P(E) and the barrier of a first-order transition, diagnostics in words, figures."""
 
 import matplotlib
 import numpy as np
@@ -91,20 +91,6 @@ def test_a_single_peak_has_no_barrier():
 def test_share_of_the_lower_phase(ladder):
     found = observables.phase_weights(ladder, by="energy", cut=30.0)
     assert abs(found.ordered_share - 0.5) < 4 * found.ordered_share_err < 0.2
-
-
-def test_posterior_has_equal_weights(ladder):
-    drawn = observables.posterior(ladder, draws=400, seed=1)
-    assert drawn.field.dims == ("chain", "draw", "component")
-    assert drawn.sizes["chain"] == 8
-    np.testing.assert_array_equal(drawn.field[..., 0], drawn.energy)
-    share = (drawn.energy < 30).mean("draw")
-    assert abs(share.mean() - 0.5) < 4 * share.std() / np.sqrt(8)
-    assert drawn.ess.min() > 10
-    with pytest.raises(ValueError, match="draws"):
-        observables.posterior(ladder, draws=0)
-    with pytest.raises(ValueError, match="do not"):
-        observables.posterior(ladder, beta=40.0)
 
 
 def test_report_says_what_matters(ladder, capsys):

@@ -160,7 +160,7 @@ FAULTS = {
     ),
     "a phase without an inside": (
         {"phases": with_couplings({"near": ("r2", 1.0, 0.0)})},
-        r"phase 'near' must be \(observable, low, high\) with low < high",
+        r"bounds of the phase 'near' must be two increasing numbers",
     ),
     "draws moved away from the prior": (
         {"sample_prior": lambda self, key, n: 0.2 + 0.5 * jax.random.normal(key, (n, D))},

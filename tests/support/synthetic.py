@@ -33,11 +33,12 @@ def logsumexp(values):
 
 @dataclass(frozen=True)
 class Chi2:
-    """The problem: dimensions D1 and D2, width sigma of the likelihood."""
+    """The problem: dimensions D1 and D2, width sigma of the likelihood; the first level is `top` deviations above <U>."""
 
     d1: int = 12
     d2: int = 8
     sigma: float = 0.5
+    top: float = 2.0
 
     @property
     def coupling(self) -> float:
@@ -87,7 +88,7 @@ class Chi2:
         """Levels whose exact reweighting to the next one has the given effective sample size."""
         if softness is None:
             return np.linspace(0, 1, round(last) + 1)[1:]
-        levels = [float(self.density.mean() + 2 * self.density.std())]
+        levels = [float(self.density.mean() + self.top * self.density.std())]
         while levels[-1] > last:
             u, log_rho = self._level(levels[-1], softness)
             rho = np.exp(log_rho - logsumexp(log_rho))
@@ -245,15 +246,29 @@ def build(problem, softness, levels, runs, seed) -> Ladder:
     return Ladder(xr.DataTree.from_dict(tree))
 
 
-def _configurations(runs, every=4):
-    """Every fourth particle of every level: its energy and its share of s1."""
+def _configurations(runs, share=4):
+    """A quarter of every level, drawn by weight as the engine does, then a tenth of the prior draws (level -1).
+
+    The field is the energy and the share of s1.
+    """
     replicas, count, n = runs["u"].shape
-    level, particle = (a.ravel() for a in np.meshgrid(np.arange(count), np.arange(0, n, every), indexing="ij"))
-    field = np.stack([runs["u"][:, level, particle], runs["share"][:, level, particle]], axis=-1)
+    drawn = runs["prior_u"].shape[1]
+    kept = max(1, n // share)
+    teeth = (np.arange(kept) + 0.5) / kept
+    weight = np.exp(runs["log_w"])
+    particle = np.array([[np.searchsorted(np.cumsum(w), teeth).clip(max=n - 1) for w in one] for one in weight])
+    level = np.tile(np.repeat(np.arange(count), kept), (replicas, 1))
+    particle = particle.reshape(replicas, -1)
+    draw = np.tile(np.arange(0, drawn, 10), (replicas, 1))
+    replica = np.arange(replicas)[:, None]
+    field = [
+        np.concatenate([runs[name][replica, level, particle], runs[f"prior_{name}"][replica, draw]], axis=1)
+        for name in ("u", "share")
+    ]
     return xr.Dataset({
-        "field": (("replica", "sample", "component"), field.astype(np.float32)),
-        "level": (("replica", "sample"), np.tile(level, (replicas, 1))),
-        "particle": (("replica", "sample"), np.tile(particle, (replicas, 1))),
+        "field": (("replica", "sample", "component"), np.stack(field, axis=-1).astype(np.float32)),
+        "level": (("replica", "sample"), np.concatenate([level, np.full_like(draw, -1)], axis=1)),
+        "particle": (("replica", "sample"), np.concatenate([particle, draw], axis=1)),
     })  # fmt: skip
 
 

@@ -75,9 +75,7 @@ def describe_point(
     weight = observables.equal_weight(pool, coupling, by=by, cut=cut)
     point = float(weight[coupling])
     here: dict[str, Any] = {coupling: point}
-    within = observables.phase_averages(pool, by=by, cut=cut, **here)
-    result = within.drop_vars(["beta", coupling], errors="ignore")
-    result[coupling], result[f"{coupling}_err"] = weight[coupling], weight[f"{coupling}_err"]
+    result = observables.coexisting_phases(pool, coupling, by=by, cut=cut).drop_vars("beta")
     result[f"{coupling}_group"] = weight[f"{coupling}_block"].rename(block="group")
     result["log_odds_slope"], result["log_odds_slope_err"] = weight["log_odds_slope"], weight["log_odds_slope_err"]
     at_run = observables.phase_weights(pool, by=by, cut=cut)
@@ -96,10 +94,6 @@ def describe_point(
     shape = walks[0].last.shape[2:]
     _add_heights(result, pool, shape, coupling, phases, point)
     _add_distributions(result, pool, by, here)
-    energy, energy_err = within["energy"].values, within["energy_err"].values
-    words = {"long_name": "latent heat <U>_disordered - <U>_ordered", "units": "nats"}
-    result["latent_heat"] = xr.Variable((), energy[0] - energy[1], words)
-    result["latent_heat_err"] = xr.Variable((), float(np.hypot(*energy_err)), {"long_name": "standard error"})
     why = doubts(pilot.ladders[0], walks, result, coupling)
     if why:
         warnings.warn("The coexistence point is not to be trusted: " + " ".join(why), stacklevel=4)
@@ -142,7 +136,7 @@ def _add_distributions(result: xr.Dataset, pool: observables.Pool, by: str, here
 def doubts(pilot: qp.Ladder, walks: list[Walk], result: xr.Dataset, coupling: str) -> list[str]:
     """Why the answer might be wrong: each a sentence; none if the chains crossed often between the phases."""
     reasons = []
-    if not pilot.outcome.trusted:
+    if not (pilot.outcome.trusted or pilot.outcome is qp.Outcome.LAGGED):  # chains make up for a lag
         reasons.append(f"The pilot ladder ended with '{pilot.outcome.value}'.")
     if soft := too_soft(pilot):
         reasons.append(soft + ".")

@@ -115,8 +115,8 @@ def coexistence(
         family.at(value)  # refuses values that the model does not allow
     phases_of(family, 0.5 * sum(ends))
     settings = CoexistenceSettings.of(pilot_particles, pilot_replicas, groups, chains, sweeps, seed, softness)
-    study = Study(out, point_request(family, settings), progress=progress, overwrite=overwrite)
-    return find_point(family, ends, settings, study)
+    with Study(out, point_request(family, settings), progress=progress, overwrite=overwrite) as study:
+        return find_point(family, ends, settings, study)
 
 
 def point_request(family: ModelFamily, settings: CoexistenceSettings) -> Request:
@@ -174,7 +174,7 @@ class PointSearch:
         for number in range(PILOTS):
             phases = phases_of(self.family, at)
             ladder = self._pilot(at, self.settings.pilot.ladder(number))
-            if not ladder.outcome.trusted:
+            if not (ladder.outcome.trusted or ladder.outcome is qp.Outcome.LAGGED):  # chains make up for a lag
                 raise RuntimeError(
                     f"The pilot ladder at {coupling} = {at:g} ended with '{ladder.outcome.value}', so the coexistence point "
                     "cannot be found from it; try more pilot particles, or a bracket closer to the point."

@@ -10,7 +10,7 @@ import observables
 from observables.phases import TwoPhases
 from observables.samples.of_walks import crossings, respread, spread_starts
 from quenchphys.walk import Walk, joined
-from workflows.budget import MOST_PARTS, PARTS, WalkSettings
+from workflows.budget import MOST_PARTS, PARTS, Use, WalkSettings, seed_of
 from workflows.coexistence_point.describe import ENOUGH_CROSSINGS, FEWEST_CROSSINGS, Ends
 from workflows.store import Study
 
@@ -37,7 +37,7 @@ def run_chains(
     burn-in.
     """
     start: np.ndarray | Walk = spread_starts(
-        pilot.ladders[0], ends.low, ends.high, settings.groups, settings.chains, settings.seed
+        pilot.ladders[0], ends.low, ends.high, settings.groups, settings.chains, seed_of(settings.seed, Use.STARTS)
     )
     weight = observables.flat_weight(pilot, ends.low, ends.high)
     wanted = energies_wanted(pilot)
@@ -49,7 +49,7 @@ def run_chains(
         def go(start: np.ndarray | Walk = start, part: int = part, weight: Weight = weight) -> Walk:
             return settings.walk(problem, start, weight, part)
 
-        start = study.walk(f"walk{part}_{name}", words, go)
+        start = study.walk(f"walk{part}_{name}", words, go, problem)
         walks.append(start)
         counted = walks[int(burn_in * len(walks)) :]
         crossed = crossings(counted, phases.by, ends.inner)

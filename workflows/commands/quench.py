@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shutil
 from argparse import ArgumentParser, Namespace
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 import observables
 from quenchphys.parallel.processes import first
 from quenchphys.settings import Settings
-from quenchphys.storage.netcdf import check_writable
+from quenchphys.storage.lock import Lock, beside
+from quenchphys.storage.netcdf import check_writable, remove_leftovers
 from workflows.budget import QUICK_LADDER, LadderSettings
 from workflows.commands import Command, Exit, arguments
 from workflows.commands.output import trust
@@ -23,18 +26,31 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(chosen: Namespace) -> Exit:
     problem = arguments.problem(chosen)
-    check_writable(chosen.out, overwrite=chosen.overwrite)
     usual = {"particles": Settings.particles, "replicas": Settings.replicas}
     quick = QUICK_LADDER if chosen.quick else {}
     settings = LadderSettings(**usual | quick | arguments.given(chosen, "particles", "replicas"))
     checkpoint = chosen.out.with_suffix(".checkpoint")
-    ladder = settings.quench(problem, None, arguments.progress(chosen), checkpoint)
-    ladder.save(chosen.out, overwrite=chosen.overwrite)
-    if first():
-        shutil.rmtree(checkpoint)
+    if checkpoint == chosen.out:
+        raise ValueError(f"The ladder cannot be called {chosen.out}, because its checkpoint is a folder of that name.")
+    with _alone(chosen.out, checkpoint):
+        check_writable(chosen.out, overwrite=chosen.overwrite)
+        ladder = settings.quench(problem, None, arguments.progress(chosen), checkpoint)
+        ladder.save(chosen.out, overwrite=chosen.overwrite)
+        if first():
+            shutil.rmtree(checkpoint)
     observables.report(ladder)
     print(f"written to {chosen.out}")
     return trust(ladder)
+
+
+def _alone(out: Path, checkpoint: Path) -> AbstractContextManager[object]:
+    """The lock of the output, until the ladder is written and its checkpoint removed."""
+    if not first():
+        return nullcontext()
+    check_writable(out, overwrite=True)
+    lock = Lock(beside(checkpoint), f"Another run is writing to {out}; wait until it has ended, or choose another output.")
+    remove_leftovers(out.parent, of=f"{out.name}.")
+    return lock
 
 
 COMMAND = Command(

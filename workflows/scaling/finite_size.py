@@ -96,17 +96,18 @@ def finite_size_scaling(
     _warn_of_unused(kind, unused, used)
     family = families[lengths[0]]
     identity = {"order": kind, "model": family.name, "coupling": coupling, "couplings": dict(couplings)}
-    study = Study(out, request_of("finite_size_scaling", identity, used), progress=progress, overwrite=overwrite)
-    if kind == "first":
-        result, doubts = coexistence_line(families, ends, points, study)
-    else:
-        result, doubts = critical_point(families, ends, ladders, study)
-    why = " ".join(doubts)
-    return study.finish(
-        result.assign_attrs(
-            workflow="finite_size_scaling", coupling=coupling, order=kind, trusted=int(not why), why=why
+    request = request_of("finite_size_scaling", identity, used)
+    with Study(out, request, progress=progress, overwrite=overwrite) as study:
+        if kind == "first":
+            result, doubts = coexistence_line(families, ends, points, study)
+        else:
+            result, doubts = critical_point(families, ends, ladders, study)
+        why = " ".join(doubts)
+        return study.finish(
+            result.assign_attrs(
+                workflow="finite_size_scaling", coupling=coupling, order=kind, trusted=int(not why), why=why
+            )
         )
-    )
 
 
 def check_sizes(sizes: Any) -> list[int]:

@@ -65,9 +65,8 @@ def _point(
     if out is not None and (kept := finished(out, request)) is not None:
         study.message(f"L = {L}: read from {out}")
         return kept
-    # Replaces what was kept of this size for another request; the folder itself belongs to the request of this study.
-    own = Study(out, request, progress=study.progress, overwrite=True)
-    return find_point(family, bracket, settings, own, start)
+    with Study(out, request, progress=study.progress, overwrite=study.overwrite) as own:
+        return find_point(family, bracket, settings, own, start)
 
 
 def _extrapolated(before: xr.Dataset, coupling: str, families: dict[int, ModelFamily], L: int) -> float:

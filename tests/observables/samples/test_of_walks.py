@@ -116,7 +116,6 @@ def test_what_only_ladders_know_is_refused(walk):
         observables.diagnostics,
         observables.quadrature,
         observables.level_marginal,
-        observables.posterior,
     ):
         with pytest.raises(TypeError, match="chains of a walk have no levels"):
             question(pool)

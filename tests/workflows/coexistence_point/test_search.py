@@ -53,8 +53,10 @@ def test_both_phases_are_described(kept):
     assert float(found.share.sel(phase="ordered")) == pytest.approx(0.5, abs=1e-4)
     assert found.trusted == 1
     assert float(found.latent_heat) > 0
-    for name in ("p_q", "p_m", "log_p_energy", "mu2_equal_height", "barrier", "ordered_share"):
+    for name in ("p_q", "p_m", "log_p_energy", "ordered_share"):
         assert np.isfinite(found[name]).any()
+    # P(q) of a single site diverges as 1/sqrt(q), so it has no peak whose height could be read.
+    assert np.isnan(found["mu2_equal_height"]) and np.isnan(found["barrier"])
 
 
 def test_any_coupling_may_be_the_open_one():

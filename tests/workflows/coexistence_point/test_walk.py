@@ -42,7 +42,7 @@ class Shelf:
     def message(self, text):
         pass
 
-    def walk(self, name, label, make):
+    def walk(self, name, label, make, problem):
         return Walk(make().data.assign_attrs(name=name))
 
 
