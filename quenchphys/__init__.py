@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from quenchphys import presets, stopping
+from quenchphys.consistency import check
 from quenchphys.console.interruption import Interrupted
 from quenchphys.files import load
 from quenchphys.kernels import HMC, MALA, Barker, MinimumNorm
@@ -49,6 +50,7 @@ __all__ = [
     "Walk",
     "WallTime",
     "__version__",
+    "check",
     "join",
     "load",
     "multicanonical",

@@ -53,10 +53,14 @@ class Ladder(Run):
           energy        energy U of the prior draw (nats)
           <observable>  each observable of the prior draw
         configurations  [replica, sample, ...]
-          field         configuration
+          field         configuration, drawn by weight from its level
         configurations  [replica, sample]
-          level         level of the configuration
-          particle      index of the configuration's particle in its level
+          level         level of the configuration; -1: a prior draw, or none
+          particle      index of its particle in the level, or of the prior draw; -1: none
+
+    Kept configurations of a level were drawn by weight, so they are equally weighted samples of its density, whatever the
+    log_weight of their particles.  Those with level -1 and particle >= 0 are exact draws from the prior; a replica that
+    ended before the level of a sample has level -1 and particle -1 there.
 
     Parameters
     ----------
@@ -93,7 +97,7 @@ class Ladder(Run):
 
     @property
     def configurations(self) -> xr.Dataset:
-        """Configurations, evenly spread over the levels."""
+        """Configurations: some of the prior draws, and particles evenly spread over the levels."""
         return self.tree["configurations"].dataset
 
     @property

@@ -10,8 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-# JAX takes seeds of 63 bits, and parts of a run have seeds a little larger than the one given.
-TOO_LARGE = 1 << 62
+BITS = 62  # of a whole number, so that small multiples of it still fit into 64
 
 
 def plain(what: str, value: Any) -> Any:
@@ -59,8 +58,8 @@ def plain(what: str, value: Any) -> Any:
     raise TypeError(f"{what} must be plain numbers, texts, lists and dicts; it contains {in_short(value)}")
 
 
-def whole(name: str, value: Any, least: int) -> int:
-    """The value as an int, refused unless it is a whole number of at least `least`, and below `TOO_LARGE`.
+def whole(name: str, value: Any, least: int, bits: int = BITS) -> int:
+    """The value as an int, refused unless it is a whole number of at least `least` that has no more than so many bits.
 
     Parameters
     ----------
@@ -70,6 +69,8 @@ def whole(name: str, value: Any, least: int) -> int:
         Of any type that counts: int, numpy's integers, JAX's scalars.
     least
         Smallest value allowed.
+    bits
+        The value must be below 2^bits.
 
     Examples
     --------
@@ -84,8 +85,8 @@ def whole(name: str, value: Any, least: int) -> int:
         raise TypeError(f"{name} must be a whole number; {in_short(value)} was given")
     if number < least:
         raise ValueError(f"{name} must be at least {least}; {number} was given")
-    if number >= TOO_LARGE:
-        raise ValueError(f"{name} must be below 2^62; {number} was given")
+    if number >= 1 << bits:
+        raise ValueError(f"{name} must be below 2^{bits}; {number} was given")
     return number
 
 

@@ -5,20 +5,23 @@ Z(beta) = E_pi[exp(-beta U)].  One configuration x is an array of any fixed shap
 
 Problems are plain objects, matched by structure: nothing here has to be imported or inherited.  A problem that is
 also a JAX pytree (its couplings as leaves, its geometry as static data) is passed to the compiled program as an
-argument, so that another coupling does not compile again; any other object is compiled in as a constant.
+argument, so that another coupling does not compile again; any other object is compiled in as a constant, and again when one
+of its attributes was changed (see `quenchphys.object_state`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from quenchphys.console.messages import one_line
+from quenchphys.object_state import ObjectState
 
 Array = jax.Array
 
@@ -127,7 +130,8 @@ class ProblemView:
     """A problem together with the defaults of what it leaves out: the one place where optional attributes are read.
 
     The view is a JAX pytree.  If the problem is one too, it is passed to compiled programs with its couplings as leaves; any
-    other object is part of the static structure, and compiled in as a constant.
+    other object is part of the static structure, and compiled in as a constant; programs are kept by its state, so that an
+    object that was changed is compiled again.
 
     Parameters
     ----------
@@ -135,6 +139,8 @@ class ProblemView:
         What the user passed; see `Problem` for its optional attributes and their defaults.
     on_sites
         Sample the sites themselves, without the problem's basis.
+    state
+        The state of a problem that is compiled in, where it was taken; see `as_argument`.
 
     Examples
     --------
@@ -145,6 +151,7 @@ class ProblemView:
 
     problem: Problem
     on_sites: bool = False
+    state: ObjectState | None = None
 
     def defines(self, name: str) -> bool:
         """Whether the problem itself has an attribute."""
@@ -241,20 +248,46 @@ class ProblemView:
         return replace(self, on_sites=True)
 
     def as_argument(self) -> ProblemView:
-        """The view as compiled programs take it: real leaves in float32."""
+        """The view as compiled programs take it: real leaves in float32, and the state of an object that has no leaves."""
+        if self.is_constant:
+            return replace(self, state=ObjectState(self.problem))
         return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32) if _is_real(leaf) else leaf, self)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the problem is not a pytree, so that programs have it compiled in."""
+        return jax.tree_util.all_leaves([self.problem])
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """A problem that is compiled in as a constant, and its state at that time, by which the program is kept."""
+
+    problem: Problem
+    state: ObjectState
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constant) and self.state == other.state
+
+    def __hash__(self) -> int:
+        return hash(self.state)
+
+
+Static = tuple[Constant | None, bool]
 
 
 # A problem that is no pytree is a leaf of itself: it becomes static.
-def _flatten(view: ProblemView) -> tuple[tuple[Problem, ...], tuple[Problem | None, bool]]:
-    if jax.tree_util.all_leaves([view.problem]):
-        return (), (view.problem, view.on_sites)
+def _flatten(view: ProblemView) -> tuple[tuple[Problem, ...], Static]:
+    if view.is_constant:
+        return (), (Constant(view.problem, view.state or ObjectState(view.problem)), view.on_sites)
     return (view.problem,), (None, view.on_sites)
 
 
-def _unflatten(static: tuple[Problem | None, bool], children: tuple[Problem, ...]) -> ProblemView:
-    problem, on_sites = static
-    return ProblemView(children[0] if children else cast(Problem, problem), on_sites)
+def _unflatten(static: Static, children: tuple[Problem, ...]) -> ProblemView:
+    constant, on_sites = static
+    if constant is not None:
+        return ProblemView(constant.problem, on_sites, constant.state)
+    return ProblemView(children[0], on_sites)
 
 
 jax.tree_util.register_pytree_node(ProblemView, _flatten, _unflatten)
@@ -269,7 +302,7 @@ def _is_real(leaf: Any) -> bool:
     return jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
 
 
-def check(problem: Any) -> None:
+def check_shapes(problem: Any) -> None:
     """Refuse, in one sentence, a problem the engine cannot sample; only shapes are computed.
 
     Parameters
@@ -284,6 +317,7 @@ def check(problem: Any) -> None:
     ValueError
         If a function fails, or returns something of a wrong shape or type.
     """
+    problem = problem.problem if isinstance(problem, ProblemView) else problem
     for name in ("sample_prior", "log_prior", "energy"):
         if not callable(getattr(problem, name, None)):
             kind = type(problem).__name__
@@ -294,15 +328,23 @@ def check(problem: Any) -> None:
     configuration = _check_prior(model)
     _check_scalar(model, "energy", model.energy, configuration)
     _check_scalar(model, "log_prior", model.log_prior, configuration)
-    if not model.defines("energy_and_grad"):
-        _result(model, "the gradient of energy", jax.grad(model.energy), configuration)
+    for name in ("energy", "log_prior"):
+        _check_gradient(model, name, configuration)
     _check_observables(model, configuration)
+    for number, symmetry in enumerate(model.symmetries):
+        moved = _result(model, f"symmetry {number}", symmetry, configuration)
+        if getattr(moved, "shape", None) != configuration.shape:
+            raise ValueError(
+                f"symmetry {number} must return a configuration of shape {configuration.shape}; it returned "
+                f"{_in_words(moved)}"
+            )
+    _check_basis(model, configuration)
 
 
 def _check_prior(problem: ProblemView) -> jax.ShapeDtypeStruct:
     """Shape and type of one configuration."""
     draws = _result(problem, "sample_prior", lambda: problem.sample_prior(jax.random.key(0), 7))
-    if not hasattr(draws, "shape") or draws.shape[:1] != (7,) or len(draws.shape) < 2:
+    if not hasattr(draws, "shape") or draws.shape[:1] != (7,):
         raise ValueError(
             f"sample_prior(key, n) must return an array (n, ...) with one configuration in each row; "
             f"for n=7 it returned {_in_words(draws)}"
@@ -320,6 +362,47 @@ def _check_scalar(
         raise ValueError(
             f"{name}(x) must return one real number for a configuration of shape {configuration.shape}; "
             f"it returned {_in_words(value)}"
+        )
+
+
+def _check_gradient(problem: ProblemView, name: str, configuration: jax.ShapeDtypeStruct) -> None:
+    """A function of one configuration must have a gradient, its own or that of JAX."""
+    own = getattr(problem.problem, f"{name}_and_grad", None)
+    if own is None:
+        _result(problem, f"the gradient of {name}", jax.grad(getattr(problem, name)), configuration)
+        return
+    batch = jax.ShapeDtypeStruct((7, *configuration.shape), configuration.dtype)
+    found = _result(problem, f"{name}_and_grad", own, batch)
+    shapes = [getattr(part, "shape", None) for part in found] if isinstance(found, tuple | list) else None
+    if shapes != [(7,), batch.shape]:
+        raise ValueError(
+            f"{name}_and_grad(x) must return values of shape (7,) and gradients of shape {batch.shape} for 7 "
+            f"configurations; it returned {', '.join(map(_in_words, found)) if shapes else _in_words(found)}"
+        )
+
+
+def _check_basis(problem: ProblemView, configuration: jax.ShapeDtypeStruct) -> None:
+    basis = problem.basis
+    if basis is None:
+        return
+    dimension = math.prod(configuration.shape)
+    batch = jax.ShapeDtypeStruct((7, *configuration.shape), configuration.dtype)
+    modes = _result(problem, "to_modes of the basis", basis.to_modes, batch)
+    if getattr(modes, "shape", None) != (7, dimension):
+        raise ValueError(
+            f"to_modes of the basis must turn 7 configurations into an array (7, {dimension}); it returned "
+            f"{_in_words(modes)}"
+        )
+    back = _result(problem, "from_modes of the basis", basis.from_modes, modes)
+    if getattr(back, "shape", None) != batch.shape:
+        raise ValueError(
+            f"from_modes of the basis must give 7 configurations of shape {configuration.shape} back; "
+            f"it returned {_in_words(back)}"
+        )
+    if jnp.shape(basis.precision) != (dimension,):
+        raise ValueError(
+            f"the precision of the basis must be one number for each of the {dimension} coordinates; "
+            f"it has the shape {jnp.shape(basis.precision)}"
         )
 
 

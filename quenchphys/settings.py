@@ -11,6 +11,7 @@ from quenchphys.kernels import HMC, MALA, Kernel
 from quenchphys.plain_values import finite, in_short, plain, real, whole
 from quenchphys.stopping import StopRule
 
+SEED_BITS = 64
 LARGEST_FOR_MALA = 4.0  # softness up to which MALA is the default kernel
 
 
@@ -25,7 +26,7 @@ class Settings:
     replicas
         Number of independent populations.
     seed
-        A whole number; the same seed gives the same ladder.
+        A whole number from 0 to 2^64 - 1; the same seed gives the same ladder.
     target_ess
         Share of the effective sample size that the step from one level to the next keeps, between 0 and 1.
     resample_ess
@@ -35,7 +36,7 @@ class Settings:
     draws_per_particle
         Exact prior draws per particle, at least 2.
     configurations
-        Most configurations of each replica that are kept.
+        Most configurations of each replica that are kept of its levels; some of its prior draws are kept beside them.
     max_levels
         Number of levels after which a ladder ends in any case.
 
@@ -56,7 +57,8 @@ class Settings:
     max_levels: int = 100_000
 
     def __post_init__(self) -> None:
-        keep_plain(self, particles=2, replicas=1, seed=0, draws_per_particle=2, configurations=1, max_levels=1)
+        keep_plain(self, particles=2, replicas=1, draws_per_particle=2, configurations=1, max_levels=1)
+        object.__setattr__(self, "seed", check_seed(self.seed))
         object.__setattr__(self, "target_ess", _fraction("target_ess", self.target_ess))
         object.__setattr__(self, "resample_ess", _fraction("resample_ess", self.resample_ess, including_ends=True))
         check_kernel(self.kernel)
@@ -66,6 +68,11 @@ def keep_plain(settings: Any, **least: int) -> None:
     """Replace these whole numbers of a frozen dataclass by Python's own, each refused if it is less than given here."""
     for name, smallest in least.items():
         object.__setattr__(settings, name, whole(name, getattr(settings, name), smallest))
+
+
+def check_seed(seed: Any) -> int:
+    """The seed as an int, refused unless it is a whole number from 0 to 2^64 - 1."""
+    return whole("seed", seed, 0, bits=SEED_BITS)
 
 
 def check_softness(softness: Any) -> float:

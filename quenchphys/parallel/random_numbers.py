@@ -39,6 +39,15 @@ def threefry(key: tuple[Array, Array], counter: tuple[Array, Array]) -> tuple[Ar
     return a, b
 
 
+def key_of(seed: int) -> Array:
+    """The key of a seed 0 <= seed < 2^64: two different seeds have different keys.
+
+    Below 2^32 it is the key that `jax.random.key` gives; that function takes larger seeds modulo 2^32 in single precision.
+    """
+    words = np.array([seed >> 32, seed & 0xFFFFFFFF], np.uint32)
+    return jax.random.wrap_key_data(jnp.asarray(words), impl=GENERATOR)
+
+
 def normal(key: Array, shape: tuple[int, ...], first: Any = 0) -> Array:
     """Independent standard normal numbers: sqrt 2 erf^-1(2 u - 1)."""
     # u is a cell's centre, so 2 u - 1 is exact and never reaches +-1.

@@ -27,6 +27,7 @@ import numpy as np
 import xarray as xr
 from jax.sharding import Mesh, PartitionSpec
 
+from quenchphys.consistency import check, check_program
 from quenchphys.console.interruption import Interrupted, interruptible_alone
 from quenchphys.kernels import HMC, Kernel, MinimumNorm
 from quenchphys.labels import check_labels
@@ -36,10 +37,10 @@ from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.fork_guard import check_not_forked
 from quenchphys.parallel.loops import map_rows
 from quenchphys.parallel.processes import any_of, to_host
-from quenchphys.parallel.random_numbers import GENERATOR, keys_of
+from quenchphys.parallel.random_numbers import key_of, keys_of
 from quenchphys.parallel.sharding import ParticleSharding, largest_tile, set_size
-from quenchphys.problem import Problem, ProblemView, check, view
-from quenchphys.settings import check_kernel, check_whole
+from quenchphys.problem import Problem, ProblemView, view
+from quenchphys.settings import check_kernel, check_seed, check_whole
 from quenchphys.smc.density import Density, Point, configurations, evaluate, positions
 from quenchphys.smc.loop import contained
 from quenchphys.smc.mutation import Effort, Level, Particles, move
@@ -243,13 +244,12 @@ def multicanonical(
     check_not_forked()
     if kernel is not None:
         check_kernel(kernel)
-    for name, number, least in (("sweeps", sweeps, 1), ("warm_up", warm_up, 0), ("seed", seed, 0)):
-        check_whole(name, number, least)
+    sweeps, warm_up, seed = check_whole("sweeps", sweeps, 1), check_whole("warm_up", warm_up, 0), check_seed(seed)
     nodes = _ascending(energy, log_weight)
     weight = Weight.through(*nodes)
     begun = time.monotonic()
+    check(problem)
     with own_settings():
-        check(problem)
         model = view(problem)
         check_labels(model, OWN_VARIABLES - {"energy", "<observable>"})
         shape = model.shape
@@ -274,8 +274,9 @@ def multicanonical(
     with contained(mesh), interruptible_alone() as request:
         program, argument = programs(plan, mesh), model.as_argument()
         argument = argument.without_basis() if sites else argument
-        common, key = keys_of(jax.random.key(seed, impl=GENERATOR), groups)
+        common, key = keys_of(key_of(seed), groups)
         state = program.begin(argument, weight, key, common, first)
+        check_program(model, first[0], {"energy": to_host(state.point.energy)[0]})
         if before is not None:
             # Put where the program has its own: arrays that lie elsewhere would compile another program.
             state = state._replace(
@@ -317,7 +318,7 @@ def multicanonical(
                 "method": "multicanonical",
                 **problem_attributes(model),
                 "settings": json.dumps(settings),
-                "seed": int(seed),
+                "seed": seed,
                 "gradients": float(transitions * kernel.gradients() * groups * chains),
                 "undefined": float(seen.undefined.mean()),
                 "wall_time": time.monotonic() - begun,

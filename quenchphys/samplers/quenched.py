@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from quenchphys.consistency import check
 from quenchphys.console.progress import Meter, meter
 from quenchphys.kernels import HMC, MALA, Kernel
 from quenchphys.ladder import Ladder
-from quenchphys.parallel.environment import own_settings
-from quenchphys.problem import ProblemView, check, view
+from quenchphys.problem import ProblemView, view
 from quenchphys.samplers.softness import SMALLEST, choose
 from quenchphys.settings import (
     LARGEST_FOR_MALA,
+    SEED_BITS,
     Settings,
     check_schedule,
     check_softness,
@@ -63,7 +64,7 @@ def quench(
     particles, replicas
         Size of a population, and number of independent populations that run side by side; error bars come from both.
     seed
-        A whole number; the same seed gives the same ladder.
+        A whole number from 0 to 2^64 - 1; the same seed gives the same ladder.
     softness
         nu > -1.  Small is close to the hard wall of nested sampling and safe at any transition, large is cheap and close
         to tempering.  "auto": as large as small pilot ladders show to be safe (see `quenchphys.samplers.softness`).
@@ -81,7 +82,7 @@ def quench(
     draws_per_particle
         Exact prior draws per particle, kept with the ladder.
     configurations
-        Most configurations of each replica that are kept.
+        Most configurations of each replica that are kept of its levels; some of its prior draws are kept beside them.
     max_levels
         A ladder that is not finished by then ends with the outcome "level limit".
     progress
@@ -109,10 +110,11 @@ def quench(
     rule = check_stop(stop if stop is not None else suggested(model.stop))
     schedule = None if levels is None else check_schedule("levels", levels, increasing=False)
     spent = 0.0
+    unchecked = True
     if isinstance(softness, str) and softness == "auto":
-        Settings(particles=particles, seed=seed, kernel=kernel if kernel is not None else MALA())
-        with own_settings():
-            check(problem)
+        seed = Settings(particles=particles, seed=seed, kernel=kernel if kernel is not None else MALA()).seed
+        check(problem)
+        unchecked = False
         softness, spent = read_softness(model, particles, seed, kernel, rule, devices)
     softness = check_softness(recommended_softness(model) if softness is None else softness)
     settings = Settings(
@@ -127,7 +129,9 @@ def quench(
         max_levels=max_levels,
     )
     family = SoftLevels(np.float32(softness))
-    work = Assignment(view(problem), "quench", family, settings, rule, schedule)
+    if unchecked:
+        check(problem)
+    work = Assignment(model, "quench", family, settings, rule, schedule)
     ladder = run(work, meter("quench", progress), checkpoint, devices)
     ladder.tree.attrs["pilot_gradients"] = spent
     return ladder
@@ -152,19 +156,16 @@ def read_softness(
     def pilot(softness: float, number: int) -> Ladder:
         nonlocal spent
         quick: Kernel = MALA(steps=PILOT_STEPS) if softness <= LARGEST_FOR_MALA else HMC()
-        ladder = quench(
-            problem,
+        settings = Settings(
             particles=few,
             replicas=PILOT_REPLICAS,
-            seed=seed + 1 + number,
-            softness=softness,
+            seed=(seed + 1 + number) % (1 << SEED_BITS),
             target_ess=PILOT_ESS,
             kernel=quick if kernel is None else kernel,
-            stop=rule,
             configurations=1,
-            progress=False,
-            devices=devices,
         )
+        work = Assignment(problem, "quench", SoftLevels(np.float32(softness)), settings, rule)
+        ladder = run(work, meter("quench", False), devices=devices)
         spent += ladder.attrs["gradients"]
         return ladder
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from quenchphys.consistency import check
 from quenchphys.console.progress import Meter, meter
 from quenchphys.kernels import HMC, Kernel
 from quenchphys.ladder import Ladder
@@ -101,5 +102,6 @@ def temper(
     end = ReachedBeta(float(np.float32(beta)))
     rule = end if stop is None else end | without_energy(check_stop(stop))
     family = Temperatures(np.float32(beta))
+    check(problem)
     work = Assignment(view(problem), "temper", family, settings, rule, schedule)
     return run(work, meter("temper", progress), checkpoint, devices)

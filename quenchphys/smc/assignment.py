@@ -19,7 +19,7 @@ from quenchphys.smc.plan import Plan
 from quenchphys.smc.programs import Programs, programs_for
 from quenchphys.smc.step import Thresholds
 from quenchphys.stopping import LevelLimit, StopRule
-from quenchphys.storage.album import CONFIGURATION_LIMIT
+from quenchphys.storage.album import CONFIGURATION_LIMIT, Album
 from quenchphys.storage.attributes import kernel_as_json
 
 KEPT = 32  # configurations offered to the album from each level
@@ -60,9 +60,18 @@ class Assignment:
 
     @property
     def album_size(self) -> int:
-        """Configurations that are kept of each replica."""
-        room = CONFIGURATION_LIMIT // (4 * self.dimension * self.settings.replicas)
-        return min(self.settings.configurations, max(1, room))
+        """Configurations of particles that are kept of each replica."""
+        return min(self.settings.configurations, max(1, self._room))
+
+    @property
+    def kept_draws(self) -> int:
+        """Configurations of prior draws that are kept of each replica."""
+        return Album.draws(self.settings, self._room)
+
+    @property
+    def _room(self) -> int:
+        """Configurations of each replica that the memory for them holds."""
+        return CONFIGURATION_LIMIT // (4 * self.dimension * self.settings.replicas)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from quenchphys.smc.population import effective_size, kept_share
 Array = jax.Array
 
 HALVINGS = 40  # of a bracket: float32 has 24 bits, the rest is for brackets far wider than the step
+# Energies above it count as infinite: float32 ends at 3e38, and gradients and differences must fit as well.
+LARGEST_ENERGY = 1e30
 
 
 def bisect(
@@ -47,7 +49,7 @@ def arithmetic_mean(low: Array, high: Array) -> Array:
 
 
 def geometric_mean(low: Array, high: Array) -> Array:
-    return jnp.sqrt(low * high)
+    return jnp.sqrt(low) * jnp.sqrt(high)  # the product itself may not fit into float32
 
 
 class Family(Protocol):
@@ -87,13 +89,13 @@ class SoftLevels(NamedTuple):
         return -self.softness / (parameter - energy)
 
     def log_change(self, energy: Array, proposed: Array, parameter: Array) -> Array:
-        # nu log(s'/s) with s' = s + U - U'; a proposal on or beyond the wall has zero density.
-        return self._power((energy - proposed) / (parameter - energy), alive=proposed < parameter)
+        # s' = s + U - U'; a proposal on or beyond the wall has zero density.
+        return self._log_power(energy - proposed, parameter - proposed, parameter - energy, proposed < parameter)
 
     def log_ratio(self, energy: Array, parameter: Array, new: Array) -> Array:
-        # nu log1p(-(E - E')/(E - U)); zero outside either level, exactly.
+        # s' = s + E' - E; zero outside either level, exactly.
         alive = (energy < parameter) & (energy < new)
-        return self._power((new - parameter) / (parameter - energy), alive)
+        return self._log_power(new - parameter, new - energy, parameter - energy, alive)
 
     def log_factor(self, energy: Array, parameter: Array) -> Array:
         alive = energy < parameter
@@ -101,16 +103,18 @@ class SoftLevels(NamedTuple):
         return jnp.where(alive, self.softness * jnp.log(slack), -jnp.inf)
 
     def first(self, energy: Array, size: float) -> Array:
-        lowest = jnp.min(energy)
-        # A level far above every draw weighs them all alike; one just above the lowest draw keeps that one alone.
-        finite = jnp.where(jnp.isfinite(energy), energy, lowest)
-        spread = jnp.max(finite) - lowest + 1e-3 * (1.0 + jnp.abs(lowest))
-        far = 100.0 * (1.0 + jnp.abs(self.softness)) * spread
+        # However heavy the tail of the energies: a level at the n-th lowest draw keeps fewer than n, and one far above the
+        # 2n-th lowest weighs at least 2n of them alike.
+        ascending, count = jnp.sort(energy), jnp.sum(energy < jnp.inf)
+        lowest, n = ascending[0], int(size)
+        tiny = 1e-9 * (1.0 + jnp.abs(lowest))  # where many draws have the lowest energy
+        near = ascending[jnp.minimum(n, count) - 1] - lowest + tiny
+        far = 100.0 * (1.0 + jnp.abs(self.softness)) * (ascending[jnp.minimum(2 * n, count) - 1] - lowest + tiny)
 
         def size_suffices(height: Array) -> Array:
             return effective_size(self.log_factor(energy, lowest + height)) >= size
 
-        _, height = bisect(size_suffices, 1e-6 * spread, far, geometric_mean)
+        _, height = bisect(size_suffices, near, far, geometric_mean)
         return lowest + height
 
     def next(self, energy: Array, log_weight: Array, parameter: Array, target: Array) -> Array:
@@ -122,8 +126,18 @@ class SoftLevels(NamedTuple):
         _, new = bisect(keeps_enough, lowest, parameter, arithmetic_mean)
         return new
 
-    def _power(self, change: Array, alive: Array) -> Array:
-        return jnp.where(alive, self.softness * jnp.log1p(jnp.where(alive, change, 0.0)), -jnp.inf)
+    def _log_power(self, change: Array, new: Array, old: Array, alive: Array) -> Array:
+        """nu log(s'/s) for slacks s, s' and their difference, each rounded once; minus infinity where not alive.
+
+        log1p((s' - s)/s) is exact to rounding where s' is near s, and the logarithm of the quotient where it is much less.
+        """
+        change, new, old = (jnp.where(alive, a, b) for a, b in ((change, 0.0), (new, 1.0), (old, 1.0)))
+        relative = change / old
+        log = jnp.where(relative < -0.5, jnp.log(new / old), jnp.log1p(relative))
+        return jnp.where(alive, self.softness * log, -jnp.inf)
+
+
+LEAST_STEP = 1e-30  # in beta, of what is left: energies may be as large as LARGEST_ENERGY
 
 
 class Temperatures(NamedTuple):
@@ -153,5 +167,5 @@ class Temperatures(NamedTuple):
 
         # The step in beta may be many orders of magnitude smaller than 1, so the step itself is bisected, in its logarithm.
         rest = self.last - parameter
-        step, _ = bisect(lambda step: ~keeps_enough(parameter + step), 1e-9 * rest, rest, geometric_mean)
+        step, _ = bisect(lambda step: ~keeps_enough(parameter + step), LEAST_STEP * rest, rest, geometric_mean)
         return jnp.where(keeps_enough(self.last), self.last, parameter + step)

@@ -16,16 +16,16 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
+from quenchphys.consistency import check_program
 from quenchphys.console.interruption import SAVING, STOPPING, Interrupted, StopRequest, interruptible
 from quenchphys.console.memory import check_memory, in_words
 from quenchphys.console.progress import Meter
-from quenchphys.labels import check_labels
 from quenchphys.ladder import Ladder
 from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.fork_guard import check_not_forked
 from quenchphys.parallel.processes import any_of, first, to_host
-from quenchphys.parallel.random_numbers import GENERATOR, keys_of, split_each
-from quenchphys.problem import check, check_energies
+from quenchphys.parallel.random_numbers import key_of, keys_of, split_each
+from quenchphys.problem import check_energies
 from quenchphys.smc.assignment import Assignment, Machine, plan_for
 from quenchphys.smc.evidence import Evidence
 from quenchphys.smc.run_state import RunState, identity, resume, save
@@ -50,8 +50,6 @@ def run(
     check_not_forked()
     begun = time.monotonic()
     with own_settings():
-        check(work.problem.problem)
-        check_labels(work.problem)
         check_memory(work.settings, work.dimension)
         plan, mesh = plan_for(work.settings, work.dimension, devices)
         own = {} if checkpoint is None else identity(work)
@@ -72,11 +70,14 @@ def run(
 def begin(work: Assignment, machine: Machine, store: Store | None) -> RunState:
     """Draw from the prior, choose the first level, tune the kernel."""
     program, settings = machine.program, work.settings
-    common, key = keys_of(jax.random.key(settings.seed, impl=GENERATOR), settings.replicas)
+    common, key = keys_of(key_of(settings.seed), settings.replicas)
     prior_key, start_key = split_each(key)
     flagged, draws, seen = program.draw_prior(machine.argument, prior_key)
     prior, undefined = to_host(({"energy": draws.energy, **seen}, flagged))
     check_energies(prior["energy"], undefined)
+    which = np.arange(work.kept_draws, dtype=np.int32)
+    drawn = to_host(program.pick_draws(machine.argument, draws.position, which))
+    check_program(work.problem, drawn[0], {name: value[0, which] for name, value in prior.items()})
     top = np.float32(np.nan) if work.schedule is None else work.schedule[0]
     state, log_first, parent = program.start(machine.argument, work.family, start_key, common, draws, seen, top)
     del draws, seen  # ten times the population
@@ -85,7 +86,7 @@ def begin(work: Assignment, machine: Machine, store: Store | None) -> RunState:
     log_first, parent = to_host((log_first, parent))
     if store is not None:
         once = {f"prior {name}": value for name, value in prior.items()}
-        store.begin(once | {"undefined": undefined, "log_first": log_first, "parent": parent})
+        store.begin(once | {"drawn": drawn, "undefined": undefined, "log_first": log_first, "parent": parent})
     return RunState(
         state=state,
         evidence=Evidence(work.family, log_first, prior["energy"], work.rule, work.adaptive),
@@ -93,6 +94,7 @@ def begin(work: Assignment, machine: Machine, store: Store | None) -> RunState:
         record=Record(folder=store.record if store is not None and first() else None),
         album=Album(work.album_size),
         prior=prior,
+        drawn=drawn,
         undefined=undefined,
         parent=parent,
     )

@@ -11,6 +11,7 @@ from jax.sharding import Mesh, PartitionSpec
 from quenchphys.parallel.compile_cache import keep_compiled_programs
 from quenchphys.parallel.sharding import AXIS
 from quenchphys.smc import step
+from quenchphys.smc.density import configurations
 from quenchphys.smc.plan import Plan, Work
 from quenchphys.smc.step import Rung, State
 
@@ -45,6 +46,14 @@ class Programs:
             lambda problem, key: step.draw_prior(problem, plan, key),
             (WHOLE, REPLICAS),
             (PARTICLES, PARTICLES, PARTICLES),
+            once,
+        )
+        self.pick_draws = compiled(
+            lambda problem, position, which: configurations(
+                problem, jax.vmap(lambda here: plan.sharding.pick(here, which))(position)
+            ),
+            (WHOLE, PARTICLES, WHOLE),
+            REPLICAS,
             once,
         )
         self.start = compiled(

@@ -23,7 +23,7 @@ from quenchphys.tuning.dual_averaging import DualAveraging
 from quenchphys.tuning.mutation_count import MutationCount
 from quenchphys.version import __version__
 
-FORMAT = 5  # of a checkpoint
+FORMAT = 6  # of a checkpoint
 GROUPS = ("point", "seen", "tuner")  # parts of a state that have parts
 
 
@@ -38,6 +38,8 @@ class RunState:
     album: Album
     prior: dict[str, np.ndarray]
     """Energy and observables of the prior draws."""
+    drawn: np.ndarray
+    """Configurations of the first of them, (replica, draw, ...)."""
     undefined: np.ndarray
     """Prior draws with undefined energy."""
     parent: np.ndarray
@@ -59,6 +61,7 @@ def resume(work: Assignment, kept: Generation, folder: Path) -> RunState:
         record=Record.resume(folder, evidence.levels),
         album=Album.resume(work.album_size, _under("album", host)),
         prior=prior,
+        drawn=once["drawn"],
         undefined=once["undefined"],
         parent=once["parent"],
     )

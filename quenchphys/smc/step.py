@@ -18,7 +18,7 @@ from quenchphys.parallel.loops import map_rows
 from quenchphys.parallel.random_numbers import split
 from quenchphys.problem import ProblemView
 from quenchphys.smc.density import Density, Point, configurations, evaluate, positions, prior_scale
-from quenchphys.smc.levels import Family
+from quenchphys.smc.levels import LARGEST_ENERGY, Family
 from quenchphys.smc.mutation import Effort, Level, Moved, Particles, move, observe
 from quenchphys.smc.plan import Plan, Work
 from quenchphys.smc.population import (
@@ -157,7 +157,7 @@ class Tuned(NamedTuple):
 
 
 def draw_prior(problem: ProblemView, plan: Plan, key: Array) -> tuple[Array, Point, dict[str, Array]]:
-    """Exact prior draws (replica, draw, D) with energies; an undefined energy is flagged and counts as infinite."""
+    """Exact prior draws (replica, draw, D) with energies; NaN is flagged; it counts as infinite, as too large ones do."""
     tiles = plan.sharding.tiles
 
     def one_tile(key):
@@ -169,7 +169,8 @@ def draw_prior(problem: ProblemView, plan: Plan, key: Array) -> tuple[Array, Poi
     drawn = map_rows(one_tile, keys.reshape(-1))
     point, seen = jax.tree.map(lambda a: a.reshape(key.shape[0], -1, *a.shape[2:]), drawn)
     undefined = jnp.isnan(point.energy)
-    return undefined, point._replace(energy=jnp.where(undefined, jnp.inf, point.energy)), seen
+    dead = undefined | (point.energy > LARGEST_ENERGY)
+    return undefined, point._replace(energy=jnp.where(dead, jnp.inf, point.energy)), seen
 
 
 def start(

@@ -1,10 +1,14 @@
-"""The configurations a ladder keeps: a bounded number of them, evenly spread over everything offered."""
+"""The configurations a ladder keeps: a bounded number of them, evenly spread over everything offered, and prior draws."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from quenchphys.settings import Settings
+
 CONFIGURATION_LIMIT = 256 << 20  # bytes of configurations kept, all replicas together
+FEWEST_DRAWS, SHARE_OF_DRAWS = 64, 8  # prior draws that are kept, and particles kept for each of them
+GOLDEN = 0.6180339887498949  # its multiples, modulo 1, are evenly spread however many there are
 
 
 class Album:
@@ -18,8 +22,14 @@ class Album:
         self._kept: list[tuple[np.ndarray, np.ndarray, int]] = []
 
     def offer(self, level: int, particle: np.ndarray, field: np.ndarray) -> None:
-        """Offer the configurations of one level: particle (replica, kept) and field (replica, kept, *shape)."""
-        for k in range(particle.shape[1]):
+        """Offer the configurations of one level: particle (replica, kept) and field (replica, kept, *shape).
+
+        Both are in the order of the particles' numbers, and copies of a particle have neighbouring numbers.  Each level
+        begins elsewhere, so that a stride does not keep the same families from level to level.
+        """
+        count = particle.shape[1]
+        begin = int(level * GOLDEN % 1.0 * count)
+        for k in (np.arange(count) + begin) % count:
             if self._offered % self._stride == 0:
                 self._index.append(self._offered)
                 self._kept.append((particle[:, k], field[:, k].copy(), level))
@@ -29,6 +39,12 @@ class Album:
             keep = [i for i, index in enumerate(self._index) if index % self._stride == 0]
             self._index = [self._index[i] for i in keep]
             self._kept = [self._kept[i] for i in keep]
+
+    @staticmethod
+    def draws(settings: Settings, room: int) -> int:
+        """Number of prior draws to keep of each replica, in a memory with room for so many configurations."""
+        wanted = max(FEWEST_DRAWS, settings.configurations // SHARE_OF_DRAWS)
+        return min(settings.particles * settings.draws_per_particle, wanted, max(1, room // SHARE_OF_DRAWS))
 
     def finish(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """level (sample,), particle (replica, sample), field (replica, sample, *shape)."""

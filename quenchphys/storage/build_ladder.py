@@ -15,7 +15,6 @@ from quenchphys.smc.assignment import Assignment, Machine, plain
 from quenchphys.smc.lag import lags, replica_scatter, slowest_quantity
 from quenchphys.smc.levels import Family, SoftLevels
 from quenchphys.smc.run_state import RunState
-from quenchphys.storage.album import Album
 from quenchphys.storage.attributes import problem_attributes, software_attributes
 from quenchphys.storage.schema import LADDER, LADDER_FORMAT, labelled
 from quenchphys.storage.streaming import blocks, release
@@ -34,7 +33,7 @@ def assemble(work: Assignment, machine: Machine, course: RunState, seconds: floa
         "levels": _levels(work.method, arrays, course.evidence.level_count),
         "particles": _particles(arrays),
         "prior": xr.Dataset({name: (("replica", "draw"), value) for name, value in course.prior.items()}),
-        "configurations": _configurations(work.problem, course.album, course.evidence.level_count),
+        "configurations": _configurations(work.problem, course),
     }
     outcome = judge(work.problem, course, groups["levels"], groups["particles"], groups["prior"])
     gradients = float(groups["levels"]["transitions"].clip(min=0).sum()) * machine.plan.kernel.gradients()
@@ -121,16 +120,20 @@ def _observables(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name.removeprefix(PREFIX): array for name, array in arrays.items() if name.startswith(PREFIX)}
 
 
-def _configurations(problem: ProblemView, album: Album, count: np.ndarray) -> xr.Dataset:
-    level, particle, field = album.finish()
+def _configurations(problem: ProblemView, course: RunState) -> xr.Dataset:
+    """Prior draws first, as of level -1, then particles of the levels."""
+    level, particle, field = course.album.finish()
     # A replica that ended before the level of a picture has none there.
-    ended = level[None, :] >= count[:, None]
+    ended = level[None, :] >= course.evidence.level_count[:, None]
     field = np.where(ended.reshape(ended.shape + (1,) * (field.ndim - 2)), np.nan, field)
+    draw = np.broadcast_to(np.arange(course.drawn.shape[1], dtype=np.int32), course.drawn.shape[:2])
+    levels = np.concatenate([np.full_like(draw, -1), np.where(ended, -1, level)], axis=1)
+    particles = np.concatenate([draw, np.where(ended, -1, particle)], axis=1)
     return xr.Dataset(
         {
-            "field": (("replica", "sample", *problem.dims), field),
-            "level": (("replica", "sample"), np.where(ended, -1, level)),
-            "particle": (("replica", "sample"), np.where(ended, -1, particle)),
+            "field": (("replica", "sample", *problem.dims), np.concatenate([course.drawn, field], axis=1)),
+            "level": (("replica", "sample"), levels),
+            "particle": (("replica", "sample"), particles),
         }
     )
 

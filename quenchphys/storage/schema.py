@@ -80,9 +80,9 @@ LADDER = (
     Row("particles", OBSERVABLE, R_L_P, "float32", "each observable of the particle"),
     Row("prior", "energy", R_D, "float32", "energy U of the prior draw", "nats"),
     Row("prior", OBSERVABLE, R_D, "float32", "each observable of the prior draw"),
-    Row("configurations", "field", (*R_S, AXES), "float32", "configuration"),
-    Row("configurations", "level", R_S, "int32", "level of the configuration"),
-    Row("configurations", "particle", R_S, "int32", "index of the configuration's particle in its level"),
+    Row("configurations", "field", (*R_S, AXES), "float32", "configuration, drawn by weight from its level"),
+    Row("configurations", "level", R_S, "int32", "level of the configuration; -1: a prior draw, or none"),
+    Row("configurations", "particle", R_S, "int32", "index of its particle in the level, or of the prior draw; -1: none"),
 )
 
 WALK = (

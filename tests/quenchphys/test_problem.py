@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from quenchphys.problem import Problem, ProblemView, check, view
+from quenchphys.problem import Problem, ProblemView, check_shapes, view
 
 
 class Bare:
@@ -26,7 +26,7 @@ class Bare:
 
 def test_what_a_problem_leaves_out_has_a_default():
     model = view(Bare())
-    check(model)
+    check_shapes(model)
     assert view(model) is model
     assert (model.name, model.shape, model.dims) == ("Bare", (2, 3), ("axis_0", "axis_1"))
     assert (model.parameters, model.couplings, model.phases, model.symmetries) == ({}, {}, {}, ())
@@ -41,6 +41,16 @@ def test_what_a_problem_leaves_out_has_a_default():
 
 def test_the_documented_attributes_are_those_of_the_view():
     documented = set(re.findall(r"^    (\w+)(?:\(x\))? {3,}\S", Problem.__doc__, flags=re.MULTILINE))
-    own = {"sample_prior", "log_prior", "energy", "shape", "moves_on_sites", "without_basis", "as_argument", "defines"}
-    read = {name for name in vars(ProblemView) if not name.startswith("_")} - own - {"on_sites"}
+    own = {
+        "sample_prior",
+        "log_prior",
+        "energy",
+        "shape",
+        "moves_on_sites",
+        "without_basis",
+        "as_argument",
+        "defines",
+        "is_constant",
+    }
+    read = {name for name in vars(ProblemView) if not name.startswith("_")} - own - {"on_sites", "state"}
     assert documented == read

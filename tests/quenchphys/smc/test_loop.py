@@ -92,13 +92,18 @@ def test_genealogy_and_weights_of_the_record():
 def test_configurations_are_those_of_their_particles():
     ladder = qp.quench(TARGET, **SIZE, seed=3, configurations=100)
     pictures = ladder.configurations
-    assert pictures.sizes["sample"] <= 100
+    draws = 64
+    assert draws < pictures.sizes["sample"] <= 100 + draws
     for r in range(2):
         level, particle = pictures.level.values[r], pictures.particle.values[r]
+        energy = 2 * np.sum(pictures.field.values[r] ** 2, axis=-1)
         there = level >= 0
-        energy = 2 * np.sum(pictures.field.values[r, there] ** 2, axis=-1)
         recorded = ladder.particles.energy.values[r, level[there], particle[there]]
-        np.testing.assert_allclose(energy, recorded, rtol=1e-4)
+        np.testing.assert_allclose(energy[there], recorded, rtol=1e-4)
+        drawn = (level == -1) & (particle >= 0)
+        assert drawn.sum() == draws == len(np.unique(particle[drawn]))
+        np.testing.assert_allclose(energy[drawn], ladder.prior.energy.values[r, particle[drawn]], rtol=1e-4)
+        assert np.isnan(pictures.field.values[r, (level == -1) & (particle == -1)]).all()
 
 
 def test_record_spills_to_disk_and_comes_back():
