@@ -144,8 +144,8 @@ def check_program(problem: ProblemView, x: np.ndarray, recorded: Mapping[str, np
         if known.any() and (at := _worst(is_now[known], then[known], scale[known])) is not None:
             raise RuntimeError(
                 f"the {name} of a configuration is {is_now[known][at]:.6g}, but {then[known][at]:.6g} in the program that "
-                "was compiled earlier: it depends on a variable that was changed since then, which must be made an attribute "
-                "of the problem"
+                "was compiled earlier: it depends on a variable that was changed since then, which must be made an "
+                "attribute of the problem"
             )
 
 
