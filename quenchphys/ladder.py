@@ -181,7 +181,8 @@ class Ladder(Run):
         Returns
         -------
         str
-            A few lines: outcome, size, acceptance, ancestors, and every doubt.
+            A few lines: outcome, size, acceptance, ancestors, every doubt, and what was checked and what cannot be: a mode
+            that no prior draw and no particle came near and that nobody named as a phase.
 
         Examples
         --------

@@ -38,9 +38,9 @@ def describe(ladder: Ladder) -> str:
     Returns
     -------
     str
-        Outcome, size, acceptance and ancestors, then every reason for doubt, one a line.
+        Outcome, size, acceptance and ancestors, then every reason for doubt, one a line, and what trust does not cover.
     """
-    lines = [*_headline(ladder), *_pilots(ladder), *_doubts(ladder)]
+    lines = [*_headline(ladder), *_pilots(ladder), *_doubts(ladder), *_limits(ladder)]
     return "\n".join(lines)
 
 
@@ -58,6 +58,17 @@ def _headline(ladder: Ladder) -> list[str]:
         f"acceptance {float(levels['acceptance'].mean()):.2f} "
         f"(lowest {float(levels['acceptance'].min()):.2f}), move per level {float(levels['displacement'].median()):.2f} "
         f"of a coordinate's scale, ancestors left {_span(_lineages(ladder))}",
+    ]
+
+
+def _limits(ladder: Ladder) -> list[str]:
+    """What a trusted outcome rests on, and what no run can see."""
+    if not ladder.outcome.trusted:
+        return []
+    phases = ", ".join(ladder.phases) or "none is named"
+    return [
+        f"Checked: depth, moves of the particles, NaN energies, phases ({phases}); no check can see a mode that no prior "
+        "draw and no particle came near and that the problem does not name as a phase"
     ]
 
 

@@ -215,3 +215,32 @@ def test_wrong_problems(problem, says):
     with pytest.raises((ValueError, TypeError), match=says) as caught:
         qp.quench(problem, particles=2, replicas=1)
     assert "\n" not in str(caught.value)
+
+
+class Hidden:
+    """Two wells, one of them so narrow and so far out that no draw meets it; it may be named as a phase."""
+
+    def __init__(self, phases):
+        self.phases = phases
+
+    def sample_prior(self, key, n):
+        return jax.random.normal(key, (n, 4))
+
+    def log_prior(self, x):
+        return -0.5 * jnp.sum(x * x)
+
+    def energy(self, x):
+        return jnp.minimum(jnp.sum((x + 1) ** 2), 500 * jnp.sum((x - 3) ** 2) - 60.0)
+
+    def observe(self, x):
+        return {"x": jnp.mean(x)}
+
+
+def test_trust_says_what_was_checked_and_what_cannot_be():
+    """A mode that nobody met and nobody named is invisible, so the report says that it would be; a named one is missed."""
+    unnamed = qp.quench(Hidden({}), **SMALL)
+    assert unnamed.outcome.trusted
+    assert "phases (none is named); no check can see a mode that no prior draw and no particle came near" in unnamed.report()
+    named = qp.quench(Hidden({"left": ("x", -jnp.inf, 2.0), "right": ("x", 2.0, jnp.inf)}), **SMALL)
+    assert named.outcome is Outcome.MISSED_PHASE
+    assert "no check can see" not in named.report()

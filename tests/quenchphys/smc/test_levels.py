@@ -114,6 +114,16 @@ def log_z_of(ladder: qp.Ladder) -> np.ndarray:
     return np.array(found)
 
 
+def test_energies_that_are_too_large_count_as_infinite():
+    """Near the end of float32, differences and gradients overflow; such draws are dead, and the rest is sampled rightly."""
+    model = HardCore(36)
+    ladder = qp.quench(model, particles=100, replicas=2, seed=1, stop=qp.LevelLimit(3))
+    energy = ladder.prior.energy.values
+    assert np.isinf(energy).any() and energy[np.isfinite(energy)].max() <= 1e30
+    assert (energy[np.isfinite(energy)] > 1e20).any()
+    assert ladder.attrs["undefined_draws"] == 0
+
+
 @pytest.mark.parametrize("power", [6, 36])
 def test_a_hard_core_has_the_log_z_of_quadrature(power):
     """Energies of prior draws up to 1e20, or beyond what float32 holds; levels that fall by many orders of magnitude."""

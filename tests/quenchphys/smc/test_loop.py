@@ -132,6 +132,17 @@ def test_album_is_bounded_and_even():
     assert level[0] == 0 and level[-1] > 180
 
 
+def test_album_keeps_other_families_at_every_level():
+    """Particles are offered in the order of their numbers: a stride of 32 must not always keep the first of them."""
+    album = Album(limit=64)
+    for level in range(1024):
+        album.offer(level, np.arange(32)[None], np.zeros((1, 32, 1)))
+    place = album.finish()[1][0]
+    assert len(place) >= 32
+    counts = np.bincount(place // 4, minlength=8)
+    assert counts.min() >= 0.5 * counts.mean(), "all eighths of the population"
+
+
 def test_progress_line(capsys):
     class Terminal:
         text = ""
