@@ -219,13 +219,19 @@ class ScalarField:
     @cached_property  # used by stop, phases and every workflow
     def mean_field(self) -> MeanField:
         """What mean-field theory expects of this model."""
-        return describe(
-            np.asarray(self.lattice.eigenvalues, float),
-            float(self.stiffness),
-            float(self.m0_sq),
-            float(self.mu2),
-            self.interaction,
-        )
+        try:
+            return describe(
+                np.asarray(self.lattice.eigenvalues, float),
+                float(self.stiffness),
+                float(self.m0_sq),
+                float(self.mu2),
+                self.interaction,
+            )
+        except ArithmeticError:
+            raise ValueError(
+                f"the couplings of this {self.name} are of too different sizes: no phase can be told from "
+                f"mu2 = {float(self.mu2):g} and {self.interaction}"
+            ) from None
 
     @property
     def phases(self) -> dict[str, tuple[str, float, float]]:

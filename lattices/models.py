@@ -12,6 +12,8 @@ from lattices.field import ScalarField
 from lattices.graph import Graph, from_links
 from lattices.torus import Torus, periodic
 
+MOST_AXES = 20
+SMALLEST, LARGEST = 1e-18, 1e18  # of a coupling: its square must have a place in single precision
 POPULATION = 1000  # configurations of float32 that must fit into memory: even the modes of a larger lattice take minutes
 
 
@@ -242,6 +244,8 @@ def _checked_shape(L: int | None, dim: int | None, shape: Sequence[int] | None) 
         raise ValueError(f"dim belongs to L, since a shape has its own number of axes; got dim={dim} and shape={shape}")
     elif isinstance(shape, str) or not isinstance(shape, Sequence) or len(shape) == 0:
         raise ValueError(f"shape must be a sequence of integers such as (6, 10); got {shape!r}")
+    elif len(shape) > MOST_AXES:
+        raise ValueError(f"shape must have at most {MOST_AXES} lengths; got {len(shape)}")
     else:
         lengths = tuple(shape)
     try:
@@ -269,8 +273,8 @@ def _dimension(dim: int) -> int:
         checked = operator.index(dim)
     except TypeError:
         raise ValueError(f"dim must be an integer; got {dim!r}") from None
-    if checked < 1:
-        raise ValueError(f"dim must be at least 1; got {dim}")
+    if not 1 <= checked <= MOST_AXES:
+        raise ValueError(f"dim must be at least 1 and at most {MOST_AXES}; got {dim}")
     return checked
 
 
@@ -281,4 +285,6 @@ def _number(name: str, given: Any) -> float:
         raise ValueError(f"{name} must be a number; got {given!r}") from None
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite; got {number}")
+    if number and not SMALLEST <= abs(number) <= LARGEST:
+        raise ValueError(f"{name} must be zero or of a size from {SMALLEST:g} to {LARGEST:g}; got {number}")
     return number

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from quenchphys.console.messages import one_line
 from quenchphys.labels import labels_of
 from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.random_numbers import GENERATOR
@@ -55,15 +56,11 @@ def fingerprint(problem: Any) -> dict[str, Any]:
     'phi6'
     """
     problem = view(problem)
-    host = _host()
-    with own_settings(), jax.default_device(host):
-        leaves, structure = jax.tree.flatten(problem.as_argument())
-        # Traced anew by every call: an object that was changed in place, or whose code was, must not get its old values.
-        lowered = jax.jit(lambda leaves: _values(jax.tree.unflatten(structure, leaves))).lower(leaves)
-        program = _digest(np.frombuffer(f"{lowered.as_text()}{lowered.out_tree}".encode(), np.uint8))
-        if program not in _compiled:
-            _compiled[program] = lowered.compile(compiler_options=HASTY if host else None)
-        found = jax.device_get(_compiled[program](leaves))
+    try:
+        found = _evaluate(problem)
+    except Exception as cause:  # of the user's functions
+        kind = type(problem.problem).__name__
+        raise ValueError(f"the functions of this {kind} fail when they are called: {one_line(cause)}") from cause
     configurations = found.pop("configurations")
     return {
         **labels_of(problem),
@@ -102,6 +99,19 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
             return _other_observables(was, is_now)
         return f"{name} was {_short(was)} and is now {_short(is_now)}"
     return "it cannot be read"
+
+
+def _evaluate(problem: ProblemView) -> dict[str, np.ndarray]:
+    """Compile and compute `_values`."""
+    host = _host()
+    with own_settings(), jax.default_device(host):
+        leaves, structure = jax.tree.flatten(problem.as_argument())
+        # Traced anew by every call: an object that was changed in place, or whose code was, must not get its old values.
+        lowered = jax.jit(lambda leaves: _values(jax.tree.unflatten(structure, leaves))).lower(leaves)
+        program = _digest(np.frombuffer(f"{lowered.as_text()}{lowered.out_tree}".encode(), np.uint8))
+        if program not in _compiled:
+            _compiled[program] = lowered.compile(compiler_options=HASTY if host else None)
+        return jax.device_get(_compiled[program](leaves))
 
 
 def _values(problem: ProblemView) -> dict[str, Any]:
