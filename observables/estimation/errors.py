@@ -1,4 +1,13 @@
-"""Standard errors: the jackknife over independent blocks, or the genealogy of a ladder where blocks are too few."""
+"""Standard errors: the jackknife over independent blocks, the genealogy of a ladder, or what both say together.
+
+Either estimates a variance, and knows it no better than its degrees of freedom allow: B - 1 for the jackknife over B
+blocks, the effective number of families for the genealogy.  Together they have
+
+    s^2 = (n_j s_j^2 + n_g s_g^2) / (n_j + n_g)
+
+with n_j + n_g degrees of freedom.  A z-score with such an s follows Student's t, so s is multiplied by the ratio of the
+quantiles of t and of the normal distribution at one standard deviation: 68% of the answers are within one error.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +15,21 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from observables.estimation.estimator import Estimate
-from observables.estimation.genealogy import covariance
+from observables.estimation.genealogy import Genealogy, genealogy
 
 Array = np.ndarray
 Function = Callable[[Array, Array], Array]  # (log_z (T,), mean (T, m)) -> (T, ...)
 
-# The scatter of four blocks is below half of the error in one case of seven, that of eight in one of forty.
-JACKKNIFE_BLOCKS = 8
+# From this many blocks on the jackknife alone is as good as both together, and cheaper.
+ENOUGH_BLOCKS = 16
+# Families are cut after some levels and grouped by ancestors, so that their variance may be wrong by a fifth however many
+# there are: as if it had this many degrees of freedom.
+MOST_FREEDOM = 50.0
+# Probability below which blocks scatter more than families explain: then the families miss something, and blocks alone count.
+DISAGREE = 0.01
 
 
 class Answer(NamedTuple):
@@ -27,8 +42,8 @@ class Answer(NamedTuple):
 class Uncertain:
     """Functions of an estimate with their errors.
 
-    errors: "replicas" (jackknife), "genealogy", or "auto": the first where there are at least eight independent blocks, and
-    for walks, which have no genealogy.
+    errors: "replicas" (jackknife), "genealogy", or "auto": both together, corrected for the few degrees of freedom they
+    have; the jackknife alone for walks, which have no genealogy, and where blocks are many.
     """
 
     def __init__(self, found: Estimate, errors: str = "auto"):
@@ -37,36 +52,46 @@ class Uncertain:
             raise ValueError(f"errors must be 'auto', 'replicas' or 'genealogy', but {errors!r} was given.")
         if errors == "genealogy" and not found.pool.of_ladders:
             raise TypeError("Errors from the genealogy need ladders: chains have no ancestors; choose errors='replicas'.")
-        if errors == "auto":
-            errors = "replicas" if blocks >= JACKKNIFE_BLOCKS or not found.pool.of_ladders else "genealogy"
-        if errors == "replicas" and blocks < 2:
+        needs_blocks = errors == "replicas" or not found.pool.of_ladders
+        if needs_blocks and blocks < 2:
             what = "replicas" if found.pool.of_ladders else "groups of chains"
             raise ValueError(f"Errors from {what} need at least 2 independent ones, but there is {blocks}.")
         self.found = found
-        self.method = errors
-        self._covariance = covariance(found) if self.method == "genealogy" else None
+        self._plain = errors != "auto"
+        ancestors = all(replica.parent is not None for replica in found.pool.replicas)
+        from_families = errors == "genealogy" or (
+            not needs_blocks and (blocks < 2 or (blocks < ENOUGH_BLOCKS and ancestors))
+        )
+        self._jackknifed = errors != "genealogy" and blocks > 1
+        self._families = genealogy(found) if from_families else None
+        self.method = " and ".join(["replicas"] * self._jackknifed + ["genealogy"] * from_families)
 
     def of(self, function: Function) -> Answer:
         """A function of log Z (T,) and the means (T, m), with its error."""
         log_z, mean = self.found.pooled()
         with np.errstate(invalid="ignore", divide="ignore"):
             value = function(log_z, mean)
-            error = self._jackknife(function) if self._covariance is None else self._delta(function)
+            estimates = []
+            if self._jackknifed:
+                estimates.append(self._jackknife(function))
+            if self._families is not None:
+                estimates.append(self._delta(function, self._families))
+            error = np.sqrt(estimates[0].value) if self._plain else _together(estimates)
         # The mean of an observable that is undefined for some samples is undefined, and so is its error.
         return Answer(value, np.where(np.isnan(value), np.nan, error))
 
-    def _jackknife(self, function: Function) -> Array:
-        """sqrt[(B - 1)/B sum (theta_(b) - mean theta_(.))^2], theta_(b) without block b."""
+    def _jackknife(self, function: Function) -> Variance:
+        """(B - 1)/B sum (theta_(b) - mean theta_(.))^2, theta_(b) without block b."""
         blocks = range(len(self.found.log_z))
         without = np.array([function(*self.found.without(b)) for b in blocks])
-        return np.sqrt((len(blocks) - 1) * without.var(axis=0))
+        variance = (len(blocks) - 1) * without.var(axis=0)
+        return Variance(variance, np.full_like(variance, len(blocks) - 1.0))
 
-    def _delta(self, function: Function) -> Array:
-        """sqrt(g C g) with C the covariance of log Z and the means, g the gradient by central differences."""
-        assert self._covariance is not None
+    def _delta(self, function: Function, families: Genealogy) -> Variance:
+        """g C g with C the covariance of log Z and the means, g the gradient by central differences."""
         log_z, mean = self.found.pooled()
         mean = np.nan_to_num(mean)
-        step = 1e-3 * np.sqrt(np.maximum(np.diagonal(self._covariance, axis1=1, axis2=2), 0))
+        step = 1e-3 * np.sqrt(np.maximum(np.diagonal(families.covariance, axis1=1, axis2=2), 0))
         gradient = []
         for i in range(step.shape[1]):
             h = np.where(step[:, i] > 0, step[:, i], 1e-12)
@@ -78,8 +103,12 @@ class Uncertain:
             shape = (-1, *([1] * (np.ndim(sides[0]) - 1)))
             gradient.append((sides[0] - sides[1]) / (2 * h).reshape(shape))
         g = np.array(gradient)  # (1 + m, T, ...)
-        variance = np.einsum("it...,tij,jt...->t...", g, self._covariance, g)
-        return np.sqrt(np.maximum(variance, 0))
+        variance = np.maximum(np.einsum("it...,tij,jt...->t...", g, families.covariance, g), 0)
+        # Every moment has its own freedom; an answer has the mean of 1/freedom, by what each contributes to it.
+        own = np.einsum("it...,tii->it...", g**2, families.covariance)
+        uncertainty = np.einsum("it...,ti->t...", own, 1 / families.freedom)
+        freedom = np.divide(own.sum(axis=0), uncertainty, out=np.ones_like(variance), where=uncertainty > 0)
+        return Variance(variance, np.clip(freedom, 1.0, MOST_FREEDOM))
 
     def log_correction(self, error: Array) -> Array:
         """The correction of log Z, the logarithm of the mean Z of the blocks, for its bias, given its error.
@@ -94,3 +123,31 @@ class Uncertain:
         if self.found.pool.volumes == "telescoped":
             return error**2 / 2
         return -(len(self.found.log_z) - 1) * error**2 / 2
+
+
+class Variance(NamedTuple):
+    """An estimate of a variance, and how many degrees of freedom it has."""
+
+    value: Array
+    freedom: Array
+
+
+def _together(estimates: list[Variance]) -> Array:
+    """The standard error from one or two estimates of the variance."""
+    first = estimates[0]
+    if len(estimates) == 1:
+        return np.sqrt(first.value) * student_ratio(first.freedom)
+    second = estimates[1]
+    freedom = first.freedom + second.freedom
+    variance = (first.freedom * first.value + second.freedom * second.value) / freedom
+    # Where blocks scatter more than the families explain, and where there is no derivative, blocks alone count.
+    excess = stats.f.sf(first.value / second.value, first.freedom, second.freedom)
+    alone = ~(excess > DISAGREE)
+    return np.where(
+        alone, np.sqrt(first.value) * student_ratio(first.freedom), np.sqrt(variance) * student_ratio(freedom)
+    )
+
+
+def student_ratio(freedom: Array) -> Array:
+    """The quantile of Student's t where the normal distribution has one standard deviation."""
+    return stats.t.isf(stats.norm.sf(1.0), freedom)

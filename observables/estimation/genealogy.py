@@ -21,6 +21,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -40,13 +41,25 @@ SURVIVING_FAMILIES = 20  # the lag is shortened until this many families are lef
 NUMBERS_AT_ONCE = 1_000_000  # held in memory at a time
 
 
-def covariance(found: Estimate, lag: int | None = None) -> Array:
-    """(T, 1 + m, 1 + m): the covariance of log Z and the means of the moments, target by target."""
+class Genealogy(NamedTuple):
+    """What the families of all replicas say about the error of an estimate."""
+
+    covariance: Array
+    """(T, 1 + m, 1 + m): the covariance of log Z and the means of the moments, target by target"""
+    freedom: Array
+    """(T, 1 + m): degrees of freedom of each variance, as far as the families themselves show them
+
+    A sum of squares sum s^2 of normal family sums has the relative variance 2 sum s^4 / (3 (sum s^2)^2), which is 2/freedom.
+    """
+
+
+def genealogy(found: Estimate, lag: int | None = None) -> Genealogy:
+    """The covariance of log Z and the means of the moments, from the families of particles."""
     log_z, mean = found.pooled()
     mean = np.nan_to_num(mean)
     log_total = log_z + np.log(len(found.log_z))
     size = 1 + mean.shape[1]
-    result = np.zeros((len(log_z), size, size))
+    result, fourth = np.zeros((len(log_z), size, size)), np.zeros((len(log_z), size))
     for samples, log_bases in zip(found.pool.blocks, found.pool.log_base, strict=True):
         block = [replica for replica in samples if isinstance(replica, Replica)]
         for group in zip(*(found.targets.along(replica) for replica in block), strict=True):
@@ -67,8 +80,12 @@ def covariance(found: Estimate, lag: int | None = None) -> Array:
             ]
             for part in parts:
                 length = lag if lag is not None else choose_lag(part.replica)
-                result[some] += part.about_means(_families(part, Volumes(part, parts), length))
-    return result
+                squares, fourths = _families(part, Volumes(part, parts), length)
+                result[some] += squares
+                fourth[some] += fourths
+    variance = np.diagonal(result, axis1=1, axis2=2)
+    freedom = 3 * np.divide(variance**2, fourth, out=np.ones_like(fourth), where=fourth > 0)
+    return Genealogy(result, freedom)
 
 
 @dataclass(frozen=True)
@@ -113,11 +130,11 @@ class Terms:
         result[:, :, 1:] -= result[:, :, :1] * self.mean[0]
         return result.reshape(count, -1)
 
-    def about_means(self, covariance: Array) -> Array:
-        """For y = (1, O - the means of each target): (T, F, F)."""
-        turn = np.tile(np.eye(self.shape[1]), (self.shape[0], 1, 1))
-        turn[:, 1:, 0] = self.mean[0] - self.mean
-        return turn @ covariance @ turn.transpose(0, 2, 1)
+    def about_means(self, sums: Array) -> Array:
+        """Sums of V for y = (1, O - the means of each target), (n, T, F), from those about the means of the first."""
+        table = sums.reshape(-1, *self.shape).copy()
+        table[:, :, 1:] += table[:, :, :1] * (self.mean[0] - self.mean)
+        return table
 
     def chunks(self) -> Iterator[slice]:
         """All samples, in pieces of limited size, whatever their level."""
@@ -195,14 +212,14 @@ def response_to_slopes(replica: Replica, slopes: Array) -> Array:
     return hats @ (inverse @ (hats.T @ slopes))
 
 
-def _families(part: Terms, volumes: Volumes, lag: int) -> Array:
-    """sum over stretches and families of B^2 + 2AB, (T, F, F)."""
+def _families(part: Terms, volumes: Volumes, lag: int) -> tuple[Array, Array]:
+    """sum over stretches and families of B^2 + 2AB, (T, F, F), and of the squares of its diagonal, (T, F)."""
     replica = part.replica
     if replica.parent is None:
         raise ValueError("This ladder has no genealogy (variable `parent`), so one replica has no error estimate.")
     levels, n = replica.shape
     size = part.shape[0] * part.shape[1]
-    result = np.zeros((part.shape[0], part.shape[1], part.shape[1]))
+    result, fourth = np.zeros((part.shape[0], part.shape[1], part.shape[1])), np.zeros(part.shape)
     # Sums by the ancestor at the beginning of a stretch; `before` is that ancestor's own, a stretch earlier.
     before = np.arange(replica.draws)
     a = np.zeros((replica.draws, size))
@@ -213,7 +230,8 @@ def _families(part: Terms, volumes: Volumes, lag: int) -> Array:
     while p <= levels:
         ancestor = ancestor[replica.parent[p - 1]]
         if p % lag == 0:
-            result += _products(a, one_hot(before, len(a)) @ b, part.shape)
+            squares, fourths = _products(part.about_means(a), part.about_means(one_hot(before, len(a)) @ b))
+            result, fourth = result + squares, fourth + fourths
             a, before, ancestor = b, ancestor, np.arange(n)
             b = np.zeros((n, size))
         family = [ancestor]
@@ -224,7 +242,8 @@ def _families(part: Terms, volumes: Volumes, lag: int) -> Array:
         samples = slice(replica.draws + (p - 1) * n, replica.draws + (end - 1) * n)
         b += _family_sums(part, volumes, p, np.array(family), samples, len(b))
         p = end
-    return result + _products(a, one_hot(before, len(a)) @ b, part.shape)
+    squares, fourths = _products(part.about_means(a), part.about_means(one_hot(before, len(a)) @ b))
+    return result + squares, fourth + fourths
 
 
 def _family_sums(part: Terms, volumes: Volumes, p: int, family: Array, samples: slice, count: int) -> Array:
@@ -261,11 +280,11 @@ def one_hot(row: Array, count: int, value: Array | None = None) -> csc_array:
     return csc_array((value, row, np.arange(len(row) + 1)), shape=(count, len(row)))
 
 
-def _products(a: Array, b: Array, shape: tuple[int, int]) -> Array:
-    """B^2 + 2AB, summed over families: (T, F, F)."""
-    a, b = (sums.reshape(-1, *shape) for sums in (a, b))
+def _products(a: Array, b: Array) -> tuple[Array, Array]:
+    """B^2 + 2AB, summed over families, (T, F, F), and the sum of the squares of its diagonal, (T, F)."""
     ab = np.einsum("itf,itg->tfg", a, b)
-    return np.einsum("itf,itg->tfg", b, b) + ab + ab.transpose(0, 2, 1)
+    each = b * (b + 2 * a)
+    return np.einsum("itf,itg->tfg", b, b) + ab + ab.transpose(0, 2, 1), (each**2).sum(axis=0)
 
 
 _lags: WeakKeyDictionary[Replica, int] = WeakKeyDictionary()

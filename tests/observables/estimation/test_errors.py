@@ -5,9 +5,10 @@ import pytest
 from scipy import stats
 
 import observables
+from observables.estimation.errors import Variance, _together, student_ratio
 from observables.estimation.estimator import estimate
-from observables.estimation.genealogy import choose_lag
-from observables.estimation.moments import no_moments
+from observables.estimation.genealogy import choose_lag, genealogy
+from observables.estimation.moments import Columns, no_moments
 from observables.estimation.targets import Targets
 from tests.support import synthetic
 
@@ -47,10 +48,51 @@ def test_replicas_know_their_error():
     z = []
     for seed in range(40):
         made = synthetic.ladder(PROBLEM, particles=30, replicas=8, seed=seed, ess=0.85)
-        found = observables.partition_function(observables.Pool(made, "telescoped"))
+        found = observables.partition_function(observables.Pool(made, "telescoped"), errors="replicas")
+        assert found.attrs["errors_from"] == "replicas"
         z.append(float((found.log_z - PROBLEM.log_z(1.0)) / found.log_z_err))
     assert stats.kstest(z, stats.t(7).cdf).pvalue > 1e-3
     assert 0.4 < np.var(z) / stats.t(7).var() < 2
+
+
+@pytest.mark.parametrize("replicas", [2, 4, 8])
+def test_few_replicas_know_how_little_they_know(replicas):
+    """Jackknife and genealogy together: z is standard normal, which the jackknife of two replicas is far from."""
+    z = []
+    for seed in range(40):
+        pool = observables.Pool(synthetic.ladder(PROBLEM, None, particles=60, replicas=replicas, seed=seed, last=12))
+        found = observables.thermodynamics(pool)
+        assert found.attrs["errors_from"] == "replicas and genealogy"
+        exact = (PROBLEM.log_z(1.0), PROBLEM.canonical(1.0).mean())
+        z.append([float((found[n] - e) / found[n + "_err"]) for n, e in zip(("log_z", "energy"), exact, strict=True)])
+    # Of 40 scores the mean has the error 0.16 and the standard deviation 0.11.
+    assert np.all(np.abs(np.mean(z, axis=0)) < 0.6), np.mean(z, axis=0)
+    assert np.all((np.std(z, axis=0) > 0.65) & (np.std(z, axis=0) < 1.4)), np.std(z, axis=0)
+
+
+def test_two_estimates_of_a_variance_are_pooled_by_what_they_know():
+    blocks, families = Variance(np.array([4.0]), np.array([3.0])), Variance(np.array([1.0]), np.array([9.0]))
+    assert _together([blocks, families]) == pytest.approx(np.sqrt((3 * 4 + 9 * 1) / 12) * student_ratio(12.0))
+    # Blocks that scatter far more than families explain count alone, with their own few degrees of freedom.
+    torn = blocks._replace(value=np.array([100.0]))
+    assert _together([torn, families]) == pytest.approx(10 * student_ratio(3.0))
+    # One standard error holds 68% of Student's t.
+    t = stats.t(3).rvs(100_000, random_state=np.random.default_rng(0))
+    assert np.mean(np.abs(t) < student_ratio(3.0)) == pytest.approx(0.6827, abs=0.005)
+
+
+def test_freedom_counts_families():
+    """Of independent normal terms the genealogy knows the variance as well as their number allows."""
+    found = [_variance_of_one(seed) for seed in range(60)]
+    variance, freedom = np.array(found).T
+    measured = 2 * variance.mean() ** 2 / variance.var(ddof=1)
+    assert 1 / 3 < np.median(freedom) / measured < 3, (np.median(freedom), measured)
+
+
+def _variance_of_one(seed):
+    pool = observables.Pool(synthetic.ladder(PROBLEM, particles=60, seed=seed, ess=0.75))
+    found = genealogy(estimate(pool, Targets.grid(pool, 1.0, {}), lambda samples, energy: Columns([energy])))
+    return found.covariance[0, 1, 1], found.freedom[0, 1]
 
 
 def test_self_consistent_volumes_are_nearer_to_the_truth():

@@ -104,9 +104,9 @@ def test_ladders_of_different_couplings_are_pooled():
 
 def test_more_ladders_of_one_problem_are_more_replicas():
     few = synthetic.ladder(PROBLEM, replicas=4, seed=1)
-    assert observables.partition_function(few).attrs["errors_from"] == "genealogy"
-    pool = observables.Pool([few, synthetic.ladder(PROBLEM, replicas=4, seed=2)])
-    assert len(pool.blocks) == 8
+    assert observables.partition_function(few).attrs["errors_from"] == "replicas and genealogy"
+    pool = observables.Pool([few, *(synthetic.ladder(PROBLEM, particles=20, replicas=4, seed=seed) for seed in (2, 3, 4))])
+    assert len(pool.blocks) == 16
     assert observables.partition_function(pool).attrs["errors_from"] == "replicas"
 
 

@@ -58,7 +58,7 @@ def test_log_z_is_absolute_where_chains_meet_the_prior(walk):
 
 def test_the_error_of_log_z_leaves_out_a_group_with_its_share_in_the_scale(walk):
     """The jackknife by hand: the pool of all other groups, with a scale of its own."""
-    found = observables.partition_function(walk)
+    found = observables.partition_function(walk, errors="replicas")
     rest = [observables.partition_function(Walk(walk.data.drop_isel(group=g))) for g in range(GROUPS)]
     by_hand = np.sqrt((GROUPS - 1) * np.var([float(one.log_z) for one in rest]))
     assert float(found.log_z_err) == pytest.approx(by_hand, rel=0.02)
