@@ -169,10 +169,11 @@ def test_a_record_that_was_changed_is_continued_from_before_the_change(whole, ke
     assert "energy was changed" in capsys.readouterr().out
 
 
-def test_a_record_that_was_continued_has_the_digest_of_all_of_it(whole, kept):
+def test_a_record_that_was_continued_has_the_digest_of_all_of_it(whole, kept, capsys):
     shutil.rmtree(kept / f"generations/{generations(kept)[-1]}")
     qp.quench(TARGET, **SMALL, checkpoint=qp.Checkpoint(kept, levels=16))
     assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=kept))
+    assert "Skipping" not in capsys.readouterr().out
 
 
 def test_prior_draws_of_another_run_are_not_used(kept, tmp_path):
