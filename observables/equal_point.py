@@ -177,7 +177,8 @@ def coexisting_phases(
     def per_phase(read: Callable[[_AtRoot], Array]) -> Answer:
         return uncertain.of(lambda log_z, mean: read(balance.of(log_z, mean)))
 
-    answers = {name: per_phase(lambda at, i=i: at.averages[:, :, i]) for i, name in enumerate(names)}
+    averages = per_phase(lambda at: at.averages)
+    answers = {name: Answer(averages.value[..., i], averages.error[..., i]) for i, name in enumerate(names)}
     answers["share"] = per_phase(lambda at: at.shares)
     answers["log_z"] = per_phase(lambda at: at.log_z)
     result = dataset(uncertain, answers, extra=("phase",), drop=(solved.coupling,))
@@ -288,7 +289,7 @@ def _solve(
 
     def excess(value: float) -> tuple[Excess, Targets]:
         targets = Targets.single(pool, beta, {coupling: value, **couplings}, "A coexistence point has")
-        log_z, mean = estimate(pool, targets, moments, check=False).pooled()
+        mean = estimate(pool, targets, moments, check=False).pooled()[1]
         disordered, ordered = mean.reshape(2, -1)[:, 0]
         if not (ordered > 0 and disordered > 0):
             raise ValueError(

@@ -28,7 +28,7 @@ ENOUGH_BLOCKS = 16
 # Families are cut after some levels and grouped by ancestors, so that their variance may be wrong by a fifth however many
 # there are: as if it had this many degrees of freedom.
 MOST_FREEDOM = 50.0
-# Probability below which blocks scatter more than families explain: then the families miss something, and blocks alone count.
+# Probability below which blocks scatter more than families explain: families miss something then, and blocks alone count.
 DISAGREE = 0.01
 
 

@@ -183,8 +183,8 @@ class Pool:
             self._undefined[name] = undefined / max(1, sum(int(some.sum()) for _, some in weighed))
         if self._undefined[name] > 0:
             raise ValueError(
-                f"{name} of {self.run.problem} is undefined (NaN) for {self._undefined[name]:.2g} of the samples, so it cannot "
-                f"{purpose}; observables must be defined for every configuration."
+                f"{name} of {self.run.problem} is undefined (NaN) for {self._undefined[name]:.2g} of the samples, so it "
+                f"cannot {purpose}; observables must be defined for every configuration."
             )
 
     @cached_property
@@ -232,8 +232,8 @@ def _check_parts(walks: Sequence[Walk]) -> None:
             )
     if len({walk.energy.tobytes() for walk in walks}) < len(walks):
         raise ValueError(
-            f"The same part of a walk of {first.problem!r} was given twice: it would only seem to have a smaller error; give "
-            "every part once."
+            f"The same part of a walk of {first.problem!r} was given twice: it would only seem to have a smaller error; "
+            "give every part once."
         )
 
 

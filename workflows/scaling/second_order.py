@@ -16,13 +16,14 @@ import observables
 import quenchphys as qp
 from workflows.budget import LadderSettings
 from workflows.model_family import ModelFamily
-from workflows.scaling.fits import Fit, add_fit, largest_sizes, least_squares, power_law, with_correction
+from workflows.scaling.fits import ACCEPTED, Fit, add_fit, largest_sizes, least_squares, power_law, with_correction
 from workflows.store import Study
 
 Array = np.ndarray
 
 STEPS = 12  # of Newton's method, at most
 CROSSINGS_FOR_A_CORRECTION = 3
+SIZES_TO_TRUST = 4
 CONVERGED = 1e-2  # of the error of a crossing: smaller steps end the search
 TOLERANCE = 1e-5  # of the bracket: smaller steps end the search for a value of the cumulant
 
@@ -80,25 +81,72 @@ def critical_point(
         )
     point = xr.concat([size.at(coupling, critical) for size in sizes], dim="size", combine_attrs="drop")
     result = point.assign_coords(size=("size", lengths, {"long_name": "linear size"}))
-    add_fit(result, f"{coupling}_critical", fit, 0, lengths[1:])
-    _add_binder(result, lengths, fit)
     attributes = {"long_name": f"{coupling} at which the Binder cumulants of this size and the one before cross"}
     result["crossing"] = ("size", [np.nan, *(pair.value for pair in pairs)], attributes)
     result["crossing_err"] = ("size", [np.nan, *(pair.error for pair in pairs)], {"long_name": "standard error"})
-    _add_nu(result, sizes, coupling, pairs[-1].binder, bracket[1] - bracket[0])
-    _add_gamma(result, sizes, coupling)
+    _add_slopes(result, sizes, coupling, critical, pairs[-1].binder, bracket[1] - bracket[0])
+    laws = [
+        Law(f"{coupling}_critical", fit, extrapolate(pairs[1:]) if len(pairs) > 1 else None, 0, lengths[1:]),
+        _binder(result, lengths, fit),
+        _nu(result, lengths),
+        _gamma(result, sizes, coupling, critical, fit.error[0]),
+    ]
+    for law in laws:
+        law.add_to(result)
     _add_curves(result, sizes, coupling, critical, point)
     doubts = [
         f"L = {size.length}: the ladder ended with '{size.ladder.outcome.value}'."
         for size in sizes
         if not size.ladder.outcome.trusted
     ]
-    if not fit.believed:
+    if len(sizes) < SIZES_TO_TRUST:
         doubts.append(
-            f"The crossings of the Binder cumulants do not follow one law (p = {fit.p_value:.2g}): add larger sizes, "
-            f"at least {CROSSINGS_FOR_A_CORRECTION + 1} in all, or more particles."
+            f"Corrections to scaling cannot be told from {len(sizes)} sizes; at least {SIZES_TO_TRUST} are needed."
         )
-    return result, doubts
+    return result, doubts + [doubt for law in laws if (doubt := law.doubt())]
+
+
+class Law(NamedTuple):
+    """A number from a fit to all sizes, and the same without the smallest of them: a correction to scaling moves it."""
+
+    name: str
+    fit: Fit
+    without: Fit | None  # None where too few points are left
+    parameter: int
+    sizes: Array  # of the points
+
+    @property
+    def value(self) -> float:
+        return float(self.fit.value[self.parameter])
+
+    @property
+    def error(self) -> float:
+        return float(self.fit.error[self.parameter])
+
+    def add_to(self, result: xr.Dataset) -> None:
+        add_fit(result, self.name, self.fit, self.parameter, self.sizes)
+        moved = np.nan if self.without is None else float(self.without.value[self.parameter])
+        words = {"long_name": f"{self.name} without the smallest size that took part in its fit"}
+        result[f"{self.name}_without_smallest"] = xr.Variable((), moved, words)
+
+    def doubt(self) -> str:
+        """Why the number might be wrong, in a sentence; empty if nothing speaks against it."""
+        number = f"{self.name.replace('_', ' ')} = {self.value:.5g} +- {self.error:.2g}"
+        if self.fit.p_value < ACCEPTED:
+            return (
+                f"The sizes do not follow the law that gives {number} (p = {self.fit.p_value:.2g}): add larger sizes, or "
+                "more particles."
+            )
+        if self.without is None:
+            return ""
+        moved = float(self.without.value[self.parameter])
+        if not abs(moved - self.value) > self.error:
+            return ""
+        smallest = int(min(self.sizes[self.fit.used]))
+        return (
+            f"Without L = {smallest} {number} would be {moved:.5g}, more than its error away: corrections to scaling are "
+            "not small enough; add larger sizes."
+        )
 
 
 class Crossing(NamedTuple):
@@ -155,26 +203,32 @@ def extrapolate(pairs: list[Crossing]) -> Fit:
     return with_correction(correction, value, covariance)
 
 
-def _add_binder(result: xr.Dataset, lengths: Array, fit: Fit) -> None:
+def _binder(result: xr.Dataset, lengths: Array, critical: Fit) -> Law:
     """B* at the critical point, with the same kind of correction; the error of the point moves it along the slopes."""
     binder, error = result["binder"].values, result["binder_err"].values
-    if len(lengths) > CROSSINGS_FOR_A_CORRECTION:
-        found = with_correction(lambda omega: (lengths / lengths[0]) ** -omega, binder, error)
-    else:
-        found = largest_sizes(np.ones((len(lengths), 1)), binder, error, lengths)
-    along = abs(float(np.average(result["binder_slope"].values, weights=1 / error**2))) * fit.error[0]
-    add_fit(result, "binder_critical", found.with_further_error(0, along), 0, lengths)
+
+    def fitted(used: slice) -> Fit:
+        some = lengths[used]
+        if len(some) > CROSSINGS_FOR_A_CORRECTION:
+            return with_correction(lambda omega: (some / some[0]) ** -omega, binder[used], error[used])
+        return largest_sizes(np.ones((len(some), 1)), binder[used], error[used], some)
+
+    along = abs(float(np.average(result["binder_slope"].values, weights=1 / error**2))) * critical.error[0]
+    found = fitted(slice(None)).with_further_error(0, along)
+    return Law("binder_critical", found, fitted(slice(1, None)), 0, lengths)
 
 
-def _add_nu(result: xr.Dataset, sizes: list[Size], coupling: str, binder: float, width: float) -> None:
-    """1/nu from the slopes of every size where its own Binder cumulant has one and the same value.
+def _add_slopes(
+    result: xr.Dataset, sizes: list[Size], coupling: str, critical: float, binder: float, width: float
+) -> None:
+    """The slope of every size's Binder cumulant where that has one and the same value.
 
     B is a function of (c - c_inf) L^(1/nu) alone, so that equal B means equal distance in the units of the size: no
     knowledge of the critical point enters.  The error of B moves that place, and the slope with it.
     """
     rows = []
     for size in sizes:
-        at = size.where(coupling, binder, float(result[f"{coupling}_critical"]), width)
+        at = size.where(coupling, binder, critical, width)
         here = size.at(coupling, at)
         slope = float(here["binder_slope"])
         moved = size.at(coupling, at + float(here["binder_err"]) / slope, "auto")
@@ -182,20 +236,36 @@ def _add_nu(result: xr.Dataset, sizes: list[Size], coupling: str, binder: float,
     value, error = np.array(rows).T
     result["slope"] = ("size", value, {"long_name": f"slope of the Binder cumulant where it is {binder:.4g}"})
     result["slope_err"] = ("size", error, {"long_name": "standard error"})
-    lengths = result["size"].values
-    fit = power_law(lengths, value, error)
-    exponent = fit.value[1]
-    add_fit(result, "nu", fit.with_parameter(1, 1 / exponent, fit.error[1] / exponent**2), 1, lengths)
 
 
-def _add_gamma(result: xr.Dataset, sizes: list[Size], coupling: str) -> None:
+def without_smallest(fit: Fit, lengths: Array, y: Array, error: Array) -> Fit | None:
+    """The power law without the smallest size that took part in a fit of it; None if no two sizes are left."""
+    some = np.flatnonzero(fit.used)[1:]
+    return power_law(lengths[some], y[some], error[some]) if len(some) > 1 else None
+
+
+def _nu(result: xr.Dataset, lengths: Array) -> Law:
+    """1/nu from the slopes."""
+    slope, error = result["slope"].values, result["slope_err"].values
+
+    def inverted(fit: Fit) -> Fit:
+        exponent = fit.value[1]
+        return fit.with_parameter(1, 1 / exponent, fit.error[1] / exponent**2)
+
+    fit = power_law(lengths, slope, error)
+    without = without_smallest(fit, lengths, slope, error)
+    return Law("nu", inverted(fit), None if without is None else inverted(without), 1, lengths)
+
+
+def _gamma(result: xr.Dataset, sizes: list[Size], coupling: str, critical: float, critical_err: float) -> Law:
     """gamma/nu from V <m^2> at the critical point, whose own error moves it."""
-    lengths, critical = result["size"].values, float(result[f"{coupling}_critical"])
-    fit = power_law(lengths, result["fluctuation"].values, result["fluctuation_err"].values)
-    there = critical + float(result[f"{coupling}_critical_err"])
+    lengths, value, error = (result[name].values for name in ("size", "fluctuation", "fluctuation_err"))
+    fit = power_law(lengths, value, error)
+    there = critical + critical_err
     moved = np.array([float(size.at(coupling, there, "auto")["fluctuation"]) for size in sizes])
-    along = power_law(lengths, moved, result["fluctuation_err"].values).value[1] - fit.value[1]
-    add_fit(result, "gamma_over_nu", fit.with_further_error(1, along), 1, lengths)
+    along = power_law(lengths, moved, error).value[1] - fit.value[1]
+    without = without_smallest(fit, lengths, value, error)
+    return Law("gamma_over_nu", fit.with_further_error(1, along), without, 1, lengths)
 
 
 def _add_curves(result: xr.Dataset, sizes: list[Size], coupling: str, critical: float, point: xr.Dataset) -> None:

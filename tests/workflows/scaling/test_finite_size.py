@@ -6,11 +6,13 @@ import json
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import workflows
 from tests.support.mean_field_model import binder, coexistence_mu2, one_site
 from workflows.budget import LadderSettings
 from workflows.scaling.fits import largest_sizes, least_squares, power_law, widened, with_correction
+from workflows.scaling.second_order import _nu
 
 COMMON = {"model": one_site, "progress": False}
 FIRST, SECOND = COMMON | {"sweeps": 320}, COMMON | {"particles": 64, "replicas": 4}
@@ -89,6 +91,25 @@ def test_second_order_finds_where_binder_cumulants_meet():
     # The prior is part of the mass: 1/V shifts the point, and the whole moves as one site, with slopes ~ sqrt(V) = L.
     assert abs(critical) < 0.15
     assert float(found.nu) == pytest.approx(1.0, abs=0.3)
+
+
+    assert not found.trusted
+    assert "Corrections to scaling cannot be told from 3 sizes" in found.why
+
+
+def test_no_exponent_is_trusted_while_the_smallest_size_moves_it():
+    """Slopes with a correction to scaling, as those of phi^4 at L = 8 to 32: the law fits, and nu is wrong by 7 errors."""
+    sizes = np.array([8, 12, 16, 24, 32])
+    slope = sizes * (1 - 0.8 * sizes**-1.0)
+    error = 0.007 * slope
+    data = xr.Dataset({"slope": ("size", slope), "slope_err": ("size", error)})
+    law = _nu(data, sizes)
+    assert law.fit.p_value > 0.05 and abs(law.value - 1.0) > 4 * law.error
+    assert law.doubt().startswith("Without L = 8 nu = 0.9")
+    clean = _nu(data.assign(slope=("size", 1.3 * sizes)), sizes)
+    assert clean.value == pytest.approx(1.0) and clean.doubt() == ""
+    bent = data.assign(slope=("size", slope * np.array([1, 1, 1.05, 1, 1])))
+    assert "(p = " in _nu(bent.isel(size=slice(1, None)), sizes[1:]).doubt()
 
 
 @pytest.mark.parametrize(
