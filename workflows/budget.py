@@ -34,6 +34,7 @@ class Use(IntEnum):
     PILOT = 1
     STARTS = 2
     CHAINS = 3
+    CALIBRATION = 4
 
 
 def seed_of(study: int, use: Use, number: int = 0) -> int:
