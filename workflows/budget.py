@@ -52,7 +52,7 @@ class LadderSettings:
     particles: int = 500
     """Particles in each population; the error falls with the square root of their number."""
     replicas: int = 8
-    """Independent populations, run side by side.  Error bars come from a jackknife over them if there are at least eight."""
+    """Independent populations, run side by side.  Error bars come from a jackknife over them and from their genealogies."""
     seed: int = 0
     """The same seed gives the same numbers."""
     softness: float | None = None
