@@ -289,7 +289,7 @@ def _solve(
 
     def excess(value: float) -> tuple[Excess, Targets]:
         targets = Targets.single(pool, beta, {coupling: value, **couplings}, "A coexistence point has")
-        _, mean = estimate(pool, targets, moments, check=False).pooled()
+        mean = estimate(pool, targets, moments, check=False).pooled()[1]
         disordered, ordered = mean.reshape(2, -1)[:, 0]
         if not (ordered > 0 and disordered > 0):
             raise ValueError(

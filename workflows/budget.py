@@ -34,6 +34,7 @@ class Use(IntEnum):
     PILOT = 1
     STARTS = 2
     CHAINS = 3
+    CALIBRATION = 4
 
 
 def seed_of(study: int, use: Use, number: int = 0) -> int:
@@ -51,7 +52,7 @@ class LadderSettings:
     particles: int = 500
     """Particles in each population; the error falls with the square root of their number."""
     replicas: int = 8
-    """Independent populations, run side by side.  Error bars come from a jackknife over them if there are at least eight."""
+    """Independent populations, run side by side.  Error bars come from a jackknife over them and from their genealogies."""
     seed: int = 0
     """The same seed gives the same numbers."""
     softness: float | None = None

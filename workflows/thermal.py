@@ -44,8 +44,8 @@ def partition_function(
     beta
         One inverse temperature, or a list of them; not negative.
     particles, replicas
-        Particles in a population, and independent populations.  Error bars come from a jackknife over the replicas, or
-        from the genealogy of the particles if there are fewer than eight replicas.
+        Particles in a population, and independent populations.  Error bars come from a jackknife over the replicas and
+        from the genealogy of the particles.
     seed, softness
         As in `quenchphys.quench`.
     out, overwrite, progress

@@ -100,6 +100,7 @@ def make(place: Path, levels: int, particles: int, replicas: int) -> None:
         prior=prior,
         undefined=np.zeros((replicas, 10 * particles), bool),
         parent=np.zeros((replicas, particles), np.int32),
+        drawn=np.zeros((replicas, work.kept_draws, 40, 40), np.float32),
     )
     machine = Machine.of(work, *plan_for(settings, work.dimension))
     ladder = assemble(work, machine, course, time.monotonic() - begun)

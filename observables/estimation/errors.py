@@ -18,7 +18,7 @@ import numpy as np
 from scipy import stats
 
 from observables.estimation.estimator import Estimate
-from observables.estimation.genealogy import Genealogy, genealogy
+from observables.estimation.genealogy import Genealogy, read_genealogy
 
 Array = np.ndarray
 Function = Callable[[Array, Array], Array]  # (log_z (T,), mean (T, m)) -> (T, ...)
@@ -28,7 +28,7 @@ ENOUGH_BLOCKS = 16
 # Families are cut after some levels and grouped by ancestors, so that their variance may be wrong by a fifth however many
 # there are: as if it had this many degrees of freedom.
 MOST_FREEDOM = 50.0
-# Probability below which blocks scatter more than families explain: then the families miss something; blocks alone count.
+# Probability below which blocks scatter more than families explain: families miss something then, and blocks alone count.
 DISAGREE = 0.01
 
 
@@ -63,7 +63,7 @@ class Uncertain:
             not needs_blocks and (blocks < 2 or (blocks < ENOUGH_BLOCKS and ancestors))
         )
         self._jackknifed = errors != "genealogy" and blocks > 1
-        self._families = genealogy(found) if from_families else None
+        self._families = read_genealogy(found) if from_families else None
         self.method = " and ".join(["replicas"] * self._jackknifed + ["genealogy"] * from_families)
 
     def of(self, function: Function) -> Answer:

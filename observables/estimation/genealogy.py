@@ -53,7 +53,7 @@ class Genealogy(NamedTuple):
     """
 
 
-def genealogy(found: Estimate, lag: int | None = None) -> Genealogy:
+def read_genealogy(found: Estimate, lag: int | None = None) -> Genealogy:
     """The covariance of log Z and the means of the moments, from the families of particles."""
     log_z, mean = found.pooled()
     mean = np.nan_to_num(mean)

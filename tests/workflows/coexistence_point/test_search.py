@@ -14,7 +14,7 @@ import xarray as xr
 import quenchphys as qp
 import workflows
 from tests.support.mean_field_model import CUT, averages, coexistence_mu2, one_site
-from workflows.budget import PARTS, CoexistenceSettings, LadderSettings, PilotSettings, WalkSettings
+from workflows.budget import PARTS, CoexistenceSettings, LadderSettings, PilotSettings, Use, WalkSettings, seed_of
 from workflows.coexistence_point.describe import doubts
 
 L, BRACKET = 4, (0.5, 1.5)
@@ -92,8 +92,13 @@ def test_defaults_are_a_pilot_of_4_x_64_particles_and_16_groups_of_8_chains():
     settings = CoexistenceSettings.of()
     assert settings.pilot == PilotSettings(particles=64, replicas=4)
     assert settings.walk == WalkSettings(groups=16, chains=8, sweeps=1600)
-    ladder = settings.pilot.ladder(2)
-    assert (ladder.particles, ladder.replicas) == (64, 4)
+    assert settings.pilot.ladder(2) == LadderSettings(64, 4, seed=seed_of(0, Use.PILOT, 2))
+
+
+def test_no_two_parts_of_neighbouring_studies_share_a_seed():
+    seeds = [seed_of(study, use, number) for study in range(50) for use in Use for number in range(100)]
+    assert len(set(seeds)) == len(seeds)
+    assert seed_of(0, Use.PILOT) != seed_of(2**32, Use.PILOT)
 
 
 def test_settings_are_used_as_given_and_old_names_set_the_pilot(tmp_path):
