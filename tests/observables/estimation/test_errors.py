@@ -91,7 +91,7 @@ def test_freedom_counts_families():
 
 def _variance_of_one(seed):
     pool = observables.Pool(synthetic.ladder(PROBLEM, particles=60, seed=seed, ess=0.75))
-    found = genealogy(estimate(pool, Targets.grid(pool, 1.0, {}), lambda samples, energy: Columns([energy])))
+    found = read_genealogy(estimate(pool, Targets.grid(pool, 1.0, {}), lambda samples, energy: Columns([energy])))
     return found.covariance[0, 1, 1], found.freedom[0, 1]
 
 
