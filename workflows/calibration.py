@@ -84,22 +84,23 @@ def calibrate(
     settings = LadderSettings(particles, replicas, seed, softness)
     given = {} if exact is None else {name: float(value) for name, value in exact.items()}
     if hasattr(problem, "energy"):
-        identity = identity_of(problem)
+        name, identity = view(problem).name, identity_of(problem)
         run, known = _ladder_of(problem, settings, beta), exact_values(problem, beta) | given
     elif callable(problem):
-        identity, run, known = {"model": getattr(problem, "__name__", repr(problem))}, problem, given
+        name = getattr(problem, "__name__", repr(problem))
+        identity, run, known = {"model": name}, problem, given
     else:
         raise TypeError(f"A problem or a function of a seed can be calibrated, but {type(problem).__name__} was given.")
     request = request_of("calibrate", identity | {"beta": beta, "seeds": seeds, "exact": given}, settings.request())
-    study = Study(out, request, progress=progress, overwrite=overwrite)
-    tables = []
-    for number in range(seeds):
-        tables.append(_numbers(run(seed_of(seed, Use.CALIBRATION, number))))
-        study.message(f"{identity['model']}: {number + 1} of {seeds} seeds")
-    result = zscores(tables, known)
-    why = " ".join(_doubt(result.sel(quantity=name)) for name in result["quantity"].values).strip()
-    why = " ".join(why.split())
-    return study.finish(result.assign_attrs(workflow="calibrate", problem=identity["model"], trusted=int(not why), why=why))
+    with Study(out, request, progress=progress, overwrite=overwrite) as study:
+        tables = []
+        for number in range(seeds):
+            tables.append(_numbers(run(seed_of(seed, Use.CALIBRATION, number))))
+            study.message(f"{name}: {number + 1} of {seeds} seeds")
+        result = zscores(tables, known)
+        doubts = (_doubt(result.sel(quantity=quantity)) for quantity in result["quantity"].values)
+        why = " ".join(doubt for doubt in doubts if doubt)
+        return study.finish(result.assign_attrs(workflow="calibrate", problem=name, trusted=int(not why), why=why))
 
 
 def exact_values(problem: Any, beta: float) -> dict[str, float]:

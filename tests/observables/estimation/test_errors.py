@@ -7,7 +7,7 @@ from scipy import stats
 import observables
 from observables.estimation.errors import Variance, _together, student_ratio
 from observables.estimation.estimator import estimate
-from observables.estimation.genealogy import choose_lag
+from observables.estimation.genealogy import choose_lag, read_genealogy
 from observables.estimation.moments import Columns, no_moments
 from observables.estimation.targets import Targets
 from tests.support import synthetic
