@@ -471,9 +471,9 @@ BREAKS = [
     ),
     Break(
         "labels are looked at after the run",
-        "quenchphys/smc/loop.py",
-        "        check_labels(work.problem)\n",
-        "",
+        "quenchphys/consistency.py",
+        "        check_labels(seen)\n",
+        "        pass\n",
         "tests/quenchphys/test_plain_values.py -k before_sampling",
     ),
     Break(

@@ -247,7 +247,7 @@ def quadratic(tmp_path_factory):
     [
         (Quadratic(strength=2.0), "the energy of the problem has other values than before"),
         (Quadratic(far=1.0), "the energy of the problem has other values than before"),
-        (Quadratic(prior=0.6), "the log prior of the problem has other values than before"),
+        (Quadratic(prior=0.6), "the energy of the problem has other values than before"),  # on other draws
         (Quadratic(seen={"r2": 2.0}), "the observable r2 of the problem has other values than before"),
         (Quadratic(seen={"r2": 1.0, "s2": 1.0}), "the problem has an observable 's2' that it did not have before"),
         (Quadratic(seen={}), "the problem no longer has the observable 'r2'"),
