@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import quenchphys as qp
+from quenchphys.console.progress import Meter
 from quenchphys.settings import Settings, check_softness, check_whole
 from quenchphys.stopping import StopRule
 from quenchphys.walk import Walk
@@ -70,7 +71,9 @@ class LadderSettings:
     def request(self) -> dict[str, Any]:
         return asdict(self)
 
-    def quench(self, problem: Any, stop: StopRule | None, progress: bool | None, checkpoint: Path | None) -> qp.Ladder:
+    def quench(
+        self, problem: Any, stop: StopRule | None, progress: bool | Meter | None, checkpoint: Path | None
+    ) -> qp.Ladder:
         """Run a ladder until `stop`, or as deep as the problem recommends."""
         return qp.quench(
             problem,
@@ -133,12 +136,24 @@ class WalkSettings:
         check_whole("seed", self.seed, 0)
 
     def walk(
-        self, problem: Any, start: np.ndarray | Walk, weight: tuple[np.ndarray, np.ndarray], part: int
+        self,
+        problem: Any,
+        start: np.ndarray | Walk,
+        weight: tuple[np.ndarray, np.ndarray],
+        part: int,
+        progress: bool | Meter | None = False,
     ) -> Walk:
         """One part of the walk, from where the part before it ended."""
-        sweeps = math.ceil((BURN_IN if part == 0 else (1 - BURN_IN) / (PARTS - 1)) * self.sweeps)
         seed = seed_of(self.seed, Use.CHAINS, part)
-        return qp.multicanonical(problem, start, *weight, sweeps=sweeps, seed=seed)
+        return qp.multicanonical(problem, start, *weight, sweeps=self.sweeps_of(part), seed=seed, progress=progress)
+
+    def sweeps_of(self, part: int) -> int:
+        """Sweeps in one part: the first is burn-in, the others are alike."""
+        return math.ceil((BURN_IN if part == 0 else (1 - BURN_IN) / (PARTS - 1)) * self.sweeps)
+
+    def sweeps_until(self, part: int) -> int:
+        """Sweeps in all parts before one."""
+        return sum(self.sweeps_of(earlier) for earlier in range(part))
 
 
 class CoexistenceSettings(NamedTuple):

@@ -94,9 +94,12 @@ def calibrate(
     request = request_of("calibrate", identity | {"beta": beta, "seeds": seeds, "exact": given}, settings.request())
     with Study(out, request, progress=progress, overwrite=overwrite) as study:
         tables = []
+        study.display.stage("first seed")  # with all compilation
         for number in range(seeds):
             tables.append(_numbers(run(seed_of(seed, Use.CALIBRATION, number))))
-            study.message(f"{name}: {number + 1} of {seeds} seeds")
+            if number == 0:
+                study.display.stage("seeds")
+            study.display.update(number / (seeds - 1), f"{name}, {number + 1} of {seeds}")
         result = zscores(tables, known)
         doubts = (_doubt(result.sel(quantity=quantity)) for quantity in result["quantity"].values)
         why = " ".join(doubt for doubt in doubts if doubt)

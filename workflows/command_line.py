@@ -93,7 +93,7 @@ def _joined(chosen: Namespace) -> Iterator[None]:
     if first():
         yield
         return
-    chosen.silent = True
+    chosen.progress = False
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         yield
 

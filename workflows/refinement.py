@@ -24,6 +24,7 @@ from workflows.budget import WalkSettings
 from workflows.coexistence_point.describe import FEWEST_CROSSINGS, FEWEST_MEETINGS, Ends
 from workflows.coexistence_point.walk import run_chains
 from workflows.store import Study, identity_of, request_of
+from workflows.timing import stages_of_walk
 
 INNER = 0.1  # of the way from one end of the energies to the other, within which a chain has arrived
 
@@ -81,7 +82,8 @@ def polish(
     _check_same_problem(model, ladder)
     settings = WalkSettings(groups, chains, sweeps, seed)
     request = request_of("polish", identity_of(model) | {"largest_beta": float(beta)}, asdict(settings))
-    with Study(out, request, progress=progress, overwrite=overwrite) as study:
+    plan = stages_of_walk(model, settings)
+    with Study(out, request, progress=progress, overwrite=overwrite, plan=plan) as study:
         found = polished(model, ladder, float(beta), settings, study)
         why = " ".join(found.doubts)
         walk = Walk(found.walk.data.assign_attrs(trusted=int(not why), why=why))

@@ -16,16 +16,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import xarray as xr
 
 import quenchphys as qp
+from quenchphys.console.forecast import Stage
 from quenchphys.console.interruption import Interrupted, interruptible
+from quenchphys.console.progress import Display, LadderMeter
 from quenchphys.identity import difference, fingerprint
 from quenchphys.parallel.processes import agreed, any_of, first
 from quenchphys.plain_values import plain
@@ -73,7 +74,9 @@ class Study:
     request
         What the study computes, see `request_of`.  A folder with ladders of another request is refused.
     progress
-        Show messages on standard error; None: if that is a terminal.
+        Whether to show what is being done, as in `quenchphys.quench`; or the display of the study that this one is part of.
+    plan
+        The stages that are expected, for the time left.
     overwrite
         Replace an existing result.  Ladders of another request are deleted, those of the same are used again.
     """
@@ -83,10 +86,16 @@ class Study:
         out: str | os.PathLike[str] | None,
         request: Request,
         *,
-        progress: bool | None = None,
+        progress: bool | Display | None = None,
         overwrite: bool = False,
+        plan: Iterable[Stage] = (),
     ):
-        self.progress, self.overwrite = progress, overwrite
+        self.overwrite = overwrite
+        self._owns_display = not isinstance(progress, Display)
+        name = str(request.get("workflow", "study")).replace("_", " ")
+        self.display = progress if isinstance(progress, Display) else Display(name, progress)
+        if not self.display.forecast.stages:
+            self.display.forecast.append(plan)
         self._request = _as_read(request)
         self._fingerprints: dict[int, tuple[Any, dict[str, Any]]] = {}
         self._lock: Lock | None = None
@@ -97,7 +106,9 @@ class Study:
     def __enter__(self) -> Study:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._owns_display:
+            self.display.close(finished=kind is None)
         self.close()
 
     def close(self) -> None:
@@ -113,22 +124,38 @@ class Study:
 
     def message(self, text: str) -> None:
         """Show one line on standard error."""
-        if self.progress or (self.progress is None and sys.stderr.isatty()):
-            print(text, file=sys.stderr, flush=True)
+        self.display.message(text)
+
+    def analyse(self) -> None:
+        """What follows is no sampling."""
+        self.display.stage("analysis", kind="analyse")
 
     def ladder(
-        self, name: str, problem: Any, settings: LadderSettings, label: str, stop: StopRule | None = None
+        self,
+        name: str,
+        problem: Any,
+        settings: LadderSettings,
+        label: str,
+        stop: StopRule | None = None,
+        stage: str = "ladder",
     ) -> qp.Ladder:
         """The ladder of this name, from its file or newly run; an interrupted one is continued from its checkpoint."""
+        ladder = self._ladder(name, problem, settings, label, stop, LadderMeter(self.display, stage))
+        self.analyse()
+        return ladder
+
+    def _ladder(
+        self, name: str, problem: Any, settings: LadderSettings, label: str, stop: StopRule | None, meter: LadderMeter
+    ) -> qp.Ladder:
         file = self._file(name)
         if file is not None and (kept := self._kept(qp.Ladder, file, problem, label)) is not None:
             return kept
         self.message(f"{label}, {settings.replicas} x {settings.particles} particles")
         if file is None:
-            return settings.quench(problem, stop, self.progress, None)
+            return settings.quench(problem, stop, meter, None)
         checkpoint = file.with_suffix(".checkpoint")
         try:
-            ladder = settings.quench(problem, stop, self.progress, checkpoint)
+            ladder = settings.quench(problem, stop, meter, checkpoint)
         except Interrupted as stopped:
             raise self._interrupted() from stopped
         ladder.tree.attrs[ORIGIN] = json.dumps(self._origin(problem))

@@ -16,6 +16,7 @@ from quenchphys.stopping import EvidenceBelow, suggested
 from workflows.budget import LadderSettings, WalkSettings
 from workflows.refinement import polished
 from workflows.store import Study, identity_of, request_of
+from workflows.timing import stages_of_ladder, stages_of_walk
 
 LEFT_BELOW = 1e-3  # share of Z at the largest beta that may lie below the ladder
 
@@ -73,12 +74,14 @@ def partition_function(
     stop = suggested(view(model).stop)
     if grid.max() > 0:
         stop = stop & EvidenceBelow(LEFT_BELOW, beta=float(grid.max()))
-    with Study(out, request, progress=progress, overwrite=overwrite) as study:
+    plan = stages_of_ladder(model, settings, grid.size)
+    with Study(out, request, progress=progress, overwrite=overwrite, plan=plan) as study:
         ladder = study.ladder("ladder", model, settings, f"ladder of {view(model).name}", stop)
         source: qp.Ladder | qp.Walk = ladder
         why = "" if ladder.outcome.trusted else f"The ladder ended with '{ladder.outcome.value}'."
         if ladder.outcome is qp.Outcome.LAGGED and grid.max() > 0:
             study.message("the ladder lags between its phases: chains over its energies")
+            study.display.forecast.append(stages_of_walk(model, WalkSettings(seed=seed)))
             source, doubts = polished(model, ladder, float(grid.max()), WalkSettings(seed=seed), study)
             why = " ".join(doubts)
         result = observables.thermodynamics(source, grid)

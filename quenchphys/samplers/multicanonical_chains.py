@@ -29,6 +29,8 @@ from jax.sharding import Mesh, PartitionSpec
 
 from quenchphys.consistency import check, check_program
 from quenchphys.console.interruption import Interrupted, interruptible_alone
+from quenchphys.console.progress import Meter, shown
+from quenchphys.console.progress import meter as progress_meter
 from quenchphys.kernels import HMC, Kernel, MinimumNorm
 from quenchphys.labels import check_labels
 from quenchphys.parallel.compile_cache import keep_compiled_programs
@@ -204,6 +206,7 @@ def multicanonical(
     warm_up: int = 64,
     kernel: Kernel | None = None,
     seed: int = 0,
+    progress: bool | Meter | None = None,
     devices: int | Sequence[Any] | None = None,
 ) -> Walk:
     """Run chains of the density pi(x) w(U(x)) from given configurations.
@@ -222,7 +225,7 @@ def multicanonical(
         transitions of every chain; both numbers are rounded up to a multiple of 16.
     kernel
         Default: long trajectories, in which walls between phases move.
-    seed, devices
+    seed, progress, devices
         As in `quench`; groups are shared out among devices.
 
     Returns
@@ -271,7 +274,8 @@ def multicanonical(
         sharding=ParticleSharding(1, chains // largest_tile(chains, dimension)),
     )
     recorded, discarded = math.ceil(sweeps / SWEEPS), 0 if before else math.ceil(warm_up / SWEEPS)  # device calls
-    with contained(mesh), interruptible_alone() as request:
+    meter = progress_meter("multicanonical", progress)
+    with contained(mesh), interruptible_alone() as request, shown(meter):
         program, argument = programs(plan, mesh), model.as_argument()
         argument = argument.without_basis() if sites else argument
         common, key = keys_of(key_of(seed), groups)
@@ -289,6 +293,7 @@ def multicanonical(
         for _ in range(recorded):
             state, *found = program.walk(argument, weight, state, np.bool_(False))
             blocks.append(to_host(found))
+            show(meter, blocks, recorded)
             if any_of(bool(request)):
                 raise Interrupted(f"Interrupted after {SWEEPS * len(blocks)} sweeps; nothing is kept of an unfinished walk.")
         step_size, scale = to_host((state.step_size, state.scale))
@@ -326,6 +331,13 @@ def multicanonical(
             }
         )
     )
+
+
+def show(meter: Meter, blocks: list[Any], all_of_them: int) -> None:
+    """Progress after a block of sweeps, as averages over all chains."""
+    seen = blocks[-1][0]
+    left = SWEEPS * (all_of_them - len(blocks))
+    meter.update(SWEEPS * len(blocks), float(seen.energy[-1].mean()), float(seen.acceptance.mean()), math.nan, left)
 
 
 def _samples(seen: Seen, prior_energy: np.ndarray, weight: Weight) -> xr.Dataset:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from quenchphys.consistency import check
-from quenchphys.console.progress import Meter, meter
+from quenchphys.console.progress import Meter, Silent, beside, closed_on_failure, meter
 from quenchphys.kernels import HMC, MALA, Kernel
 from quenchphys.ladder import Ladder
 from quenchphys.problem import ProblemView, view
@@ -86,7 +86,8 @@ def quench(
     max_levels
         A ladder that is not finished by then ends with the outcome "level limit".
     progress
-        Show a line on standard error.  Default: if that is a terminal.
+        Show the stage, the time and the time left.  Default: as a bar in a terminal or a notebook, as a line a minute
+        elsewhere.  True: there at once as well; False: nothing; or a meter of your own.
     checkpoint
         A folder, or `Checkpoint(folder, minutes=, levels=)`: the state of the run is saved there, and the same call resumes
         from it, with the same results as a run that was never interrupted.  Ctrl-C and SIGTERM then save the state and
@@ -111,11 +112,13 @@ def quench(
     schedule = None if levels is None else check_schedule("levels", levels, increasing=False)
     spent = 0.0
     unchecked = True
+    display = meter("quench", progress)
     if isinstance(softness, str) and softness == "auto":
         seed = Settings(particles=particles, seed=seed, kernel=kernel if kernel is not None else MALA()).seed
         check(problem)
         unchecked = False
-        softness, spent = read_softness(model, particles, seed, kernel, rule, devices)
+        with closed_on_failure(display):
+            softness, spent = read_softness(model, particles, seed, kernel, rule, devices, beside(display, "pilot"))
     softness = check_softness(recommended_softness(model) if softness is None else softness)
     settings = Settings(
         particles=particles,
@@ -132,7 +135,7 @@ def quench(
     if unchecked:
         check(problem)
     work = Assignment(model, "quench", family, settings, rule, schedule)
-    ladder = run(work, meter("quench", progress), checkpoint, devices)
+    ladder = run(work, display, checkpoint, devices)
     ladder.tree.attrs["pilot_gradients"] = spent
     return ladder
 
@@ -144,6 +147,7 @@ def read_softness(
     kernel: Kernel | None,
     rule: StopRule,
     devices: int | Sequence[Any] | None = None,
+    display: Callable[[], Meter] = Silent,
 ) -> tuple[float, float]:
     """The softness that pilot ladders of few particles and large steps allow, and the number of gradients they took.
 
@@ -165,7 +169,7 @@ def read_softness(
             configurations=1,
         )
         work = Assignment(problem, "quench", SoftLevels(np.float32(softness)), settings, rule)
-        ladder = run(work, meter("quench", False), devices=devices)
+        ladder = run(work, display(), devices=devices)
         spent += ladder.attrs["gradients"]
         return ladder
 

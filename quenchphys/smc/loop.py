@@ -6,6 +6,7 @@ on how many levels a block has; replicas that ended are carried along until the 
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ from jax.sharding import Mesh
 from quenchphys.consistency import check_program
 from quenchphys.console.interruption import SAVING, STOPPING, Interrupted, StopRequest, interruptible
 from quenchphys.console.memory import check_memory, in_words
-from quenchphys.console.progress import Meter
+from quenchphys.console.progress import Meter, shown
 from quenchphys.ladder import Ladder
 from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.fork_guard import check_not_forked
@@ -53,7 +54,7 @@ def run(
         check_memory(work.settings, work.dimension)
         plan, mesh = plan_for(work.settings, work.dimension, devices)
         own = {} if checkpoint is None else identity(work)
-    with contained(mesh), in_words(work.settings), stoppable(checkpoint) as request:
+    with contained(mesh), in_words(work.settings), stoppable(checkpoint) as request, shown(meter):
         machine = Machine.of(work, plan, mesh)
         with opened(checkpoint, own) as store:
             kept = None if store is None else store.latest()
@@ -128,19 +129,16 @@ def descend(
 ) -> None:
     """Block after block of levels, until every replica has ended."""
     evidence, thresholds = course.evidence, work.thresholds
-    try:
-        while evidence.running.size:
-            block = orders(work.schedule, evidence.levels, course.pace.transitions)
-            course.state, rungs = machine.program.descend(machine.argument, work.family, thresholds, course.state, block)
-            rungs = to_host(rungs)
-            take_in(rungs, course)
-            show(meter, rungs, evidence)
-            if store is not None:
-                keep(course, store, request)
-            elif any_of(bool(request)):
-                raise Interrupted(f"Interrupted after {evidence.levels} levels; nothing is kept without a checkpoint.")
-    finally:
-        meter.close()
+    while evidence.running.size:
+        block = orders(work.schedule, evidence.levels, course.pace.transitions)
+        course.state, rungs = machine.program.descend(machine.argument, work.family, thresholds, course.state, block)
+        rungs = to_host(rungs)
+        take_in(rungs, course)
+        show(meter, rungs, evidence)
+        if store is not None:
+            keep(course, store, request)
+        elif any_of(bool(request)):
+            raise Interrupted(f"Interrupted after {evidence.levels} levels; nothing is kept without a checkpoint.")
 
 
 def take_in(rungs: Rung, course: RunState) -> None:
@@ -165,11 +163,12 @@ def take_in(rungs: Rung, course: RunState) -> None:
 
 
 def show(meter: Meter, rungs: Rung, evidence: Evidence) -> None:
-    """Progress, as averages over replicas."""
+    """Progress, as averages over replicas; one that ended may have no acceptance any more."""
+    acceptance = rungs.acceptance[-1][np.isfinite(rungs.acceptance[-1])]
     meter.update(
         evidence.levels,
         float(evidence.parameter.mean()),
-        float(rungs.acceptance[-1].mean()),
+        float(acceptance.mean()) if acceptance.size else math.nan,
         float(evidence.log_volume.mean()),
         evidence.remaining,
     )

@@ -27,6 +27,7 @@ from workflows.coexistence_point.walk import run_chains
 from workflows.model_family import Model, ModelFamily, check_bracket, family_of
 from workflows.old_names import renamed
 from workflows.store import Request, Study, request_of
+from workflows.timing import stages_of_point
 
 PILOTS = 6  # pilot ladders that are run at most to find the coexistence point
 SMALLEST_STEP = 1e-3  # of the bracket: a search whose interval is smaller has failed
@@ -89,7 +90,8 @@ def coexistence(
     overwrite
         Replace an existing result.  Ladders of the same request are used again, others are deleted.
     progress
-        Show on standard error what is being done; by default if that is a terminal.
+        Show what is being done and the time left: by default as a bar in a terminal or a notebook, as a line a minute
+        elsewhere.  True: there at once as well; False: nothing.
 
     Returns
     -------
@@ -115,7 +117,8 @@ def coexistence(
         family.at(value)  # refuses values that the model does not allow
     phases_of(family, 0.5 * sum(ends))
     settings = CoexistenceSettings.of(pilot_particles, pilot_replicas, groups, chains, sweeps, seed, softness)
-    with Study(out, point_request(family, settings), progress=progress, overwrite=overwrite) as study:
+    plan = stages_of_point(family.at(ends[0]), settings)
+    with Study(out, point_request(family, settings), progress=progress, overwrite=overwrite, plan=plan) as study:
         return find_point(family, ends, settings, study)
 
 
@@ -231,7 +234,7 @@ class PointSearch:
     def _pilot(self, at: float, settings: LadderSettings) -> qp.Ladder:
         file = "pilot" if settings.softness is None else f"pilot_softness_{settings.softness:.4g}"
         label = f"pilot: {self.family.name} at {self.family.coupling} = {at:.6g}"
-        return self.study.ladder(f"{file}_{at:.9g}", self.family.at(at), settings, label)
+        return self.study.ladder(f"{file}_{at:.9g}", self.family.at(at), settings, label, stage="pilot")
 
     def _outside(self, bracket: tuple[float, float], root: float, pool: observables.Pool, phases: TwoPhases) -> str:
         """On which side of the bracket the point lies, and how much of the ordered phase there is at both ends."""

@@ -9,6 +9,7 @@ import numpy as np
 import observables
 from observables.phases import TwoPhases
 from observables.samples.of_walks import crossings, respread, spread_starts
+from quenchphys.console.progress import WalkMeter
 from quenchphys.walk import Walk, joined
 from workflows.budget import MOST_PARTS, PARTS, Use, WalkSettings, seed_of
 from workflows.coexistence_point.describe import ENOUGH_CROSSINGS, FEWEST_CROSSINGS, Ends
@@ -42,21 +43,25 @@ def run_chains(
     weight = observables.flat_weight(pilot, ends.low, ends.high)
     wanted = energies_wanted(pilot)
     walks: list[Walk] = []
+    meter = WalkMeter(study.display, settings.sweeps_until(PARTS))
     burn_in = 0.0  # share of the walks that is not counted
+    expected, so_far = PARTS, ""
     for part in range(MOST_PARTS):
-        words = f"chains: part {part + 1} of {max(part + 1, PARTS)}"
+        words = f"part {part + 1} of {'about ' if expected > PARTS else ''}{expected}"
 
         def go(start: np.ndarray | Walk = start, part: int = part, weight: Weight = weight) -> Walk:
-            return settings.walk(problem, start, weight, part)
+            return settings.walk(problem, start, weight, part, meter)
 
-        start = study.walk(f"walk{part}_{name}", words, go, problem)
+        meter.part(settings.sweeps_until(part), settings.sweeps_until(expected), words + so_far)
+        start = study.walk(f"walk{part}_{name}", f"chains: {words}", go, problem)
         walks.append(start)
         counted = walks[int(burn_in * len(walks)) :]
         crossed = crossings(counted, phases.by, ends.inner)
         often = crossed.mean() >= ENOUGH_CROSSINGS and crossed.min() >= FEWEST_CROSSINGS
         if part > 0:
-            size = f"{settings.groups} x {settings.chains}"
-            study.message(f"{words}, {size}: {int(crossed.sum())} crossings from phase to phase so far")
+            so_far = f", {int(crossed.sum())} crossings from phase to phase"
+            study.message(f"chains: {words}, {settings.groups} x {settings.chains}{so_far} so far")
+            expected = expected_parts(part, crossed.mean() / len(counted))
         if part == 0 or (part == PARTS - 1 and not often):
             weight = observables.flattened(joined(walks), like=wanted)
             if part > 0:
@@ -64,7 +69,16 @@ def run_chains(
             walks = []
         elif len(walks) >= PARTS - 1 and often:
             break
+    study.analyse()
     return counted
+
+
+def expected_parts(part: int, crossings_per_part: float) -> int:
+    """Parts that the walk will have, from how often a group crosses in one of them; only the display needs it."""
+    if (PARTS - 1) * crossings_per_part >= ENOUGH_CROSSINGS and part < PARTS:
+        return PARTS
+    after_burn_in = ENOUGH_CROSSINGS / max(crossings_per_part, ENOUGH_CROSSINGS / MOST_PARTS) / (1 - BURN_IN_SHARE)
+    return int(np.clip(PARTS + round(after_burn_in), part + 2, MOST_PARTS))
 
 
 def energies_wanted(pool: observables.Pool) -> np.ndarray:

@@ -136,7 +136,7 @@ def add_run(parser: ArgumentParser, quick: str) -> None:
 
 
 def add_output(parser: ArgumentParser, *, required: bool = False, plot: bool = True) -> None:
-    """--out, --overwrite, --plot and --silent."""
+    """--out, --overwrite, --plot and --progress, which used to have an opposite, --silent."""
     group = parser.add_argument_group("output")
     group.add_argument("--out", type=Path, metavar="FILE", required=required, help="netCDF file to write")
     again = "; ladders of the same request are used again" if plot else ""
@@ -145,7 +145,13 @@ def add_output(parser: ArgumentParser, *, required: bool = False, plot: bool = T
         group.add_argument(
             "--plot", type=Path, metavar="FILE", help="also draw the figure into this file: .png, .pdf or .svg"
         )
-    group.add_argument("--silent", action="store_true", help="no progress on standard error")
+    group.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        help="show the stage and the time left on standard error, or nothing at all (default: a bar in a terminal, a line a "
+        "minute in a log)",
+    )
+    group.add_argument("--silent", action="store_false", dest="progress", default=None, help=SUPPRESS)
 
 
 def given(chosen: Namespace, *names: str) -> dict[str, Any]:
@@ -157,11 +163,7 @@ def given(chosen: Namespace, *names: str) -> dict[str, Any]:
 def files(chosen: Namespace) -> dict[str, Any]:
     """Where a workflow writes its result, and whether it shows progress."""
     check_picture(chosen.plot)
-    return {"out": chosen.out, "overwrite": chosen.overwrite, "progress": progress(chosen)}
-
-
-def progress(chosen: Namespace) -> bool | None:
-    return False if chosen.silent else None
+    return {"out": chosen.out, "overwrite": chosen.overwrite, "progress": chosen.progress}
 
 
 def problem(chosen: Namespace) -> Any:

@@ -34,7 +34,7 @@ def run(chosen: Namespace) -> Exit:
         raise ValueError(f"The ladder cannot be called {chosen.out}, because its checkpoint is a folder of that name.")
     with _alone(chosen.out, checkpoint):
         check_writable(chosen.out, overwrite=chosen.overwrite)
-        ladder = settings.quench(problem, None, arguments.progress(chosen), checkpoint)
+        ladder = settings.quench(problem, None, chosen.progress, checkpoint)
         ladder.save(chosen.out, overwrite=chosen.overwrite)
         if first():
             shutil.rmtree(checkpoint)

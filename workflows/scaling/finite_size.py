@@ -20,6 +20,7 @@ from workflows.scaling.first_order import coexistence_line
 from workflows.scaling.fits import FEWEST_SIZES
 from workflows.scaling.second_order import critical_point
 from workflows.store import Study, request_of
+from workflows.timing import stages_of_ladder, stages_of_point
 
 
 def finite_size_scaling(
@@ -97,7 +98,11 @@ def finite_size_scaling(
     family = families[lengths[0]]
     identity = {"order": kind, "model": family.name, "coupling": coupling, "couplings": dict(couplings)}
     request = request_of("finite_size_scaling", identity, used)
-    with Study(out, request, progress=progress, overwrite=overwrite) as study:
+    middle = 0.5 * sum(ends)
+    plan = [stage for family in families.values() for stage in (
+        stages_of_point(family.at(middle), points) if kind == "first" else stages_of_ladder(family.at(middle), ladders)
+    )]  # fmt: skip
+    with Study(out, request, progress=progress, overwrite=overwrite, plan=plan) as study:
         if kind == "first":
             result, doubts = coexistence_line(families, ends, points, study)
         else:

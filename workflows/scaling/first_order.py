@@ -65,7 +65,7 @@ def _point(
     if out is not None and (kept := finished(out, request)) is not None:
         study.message(f"L = {L}: read from {out}")
         return kept
-    with Study(out, request, progress=study.progress, overwrite=study.overwrite) as own:
+    with Study(out, request, progress=study.display, overwrite=study.overwrite) as own:
         return find_point(family, bracket, settings, own, start)
 
 

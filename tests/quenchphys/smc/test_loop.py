@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import quenchphys as qp
-from quenchphys.console import progress
 from quenchphys.settings import Settings
 from quenchphys.smc import loop
 from quenchphys.smc.programs import programs_for
@@ -143,23 +142,9 @@ def test_album_keeps_other_families_at_every_level():
     assert counts.min() >= 0.5 * counts.mean(), "all eighths of the population"
 
 
-def test_progress_line(capsys):
-    class Terminal:
-        text = ""
-
-        def write(self, text):
-            self.text += text
-
-        def flush(self):
-            pass
-
-    stream = Terminal()
-    line = progress.Line("quench", stream)
-    qp.quench(TARGET, **SMALL, progress=line)
-    for word in ("level 20", "E ", "log G - E", "acceptance", "levels/s"):
-        assert word in stream.text
+def test_a_short_run_is_silent_where_standard_error_is_no_terminal(capsys):
     qp.quench(TARGET, **SMALL)
-    assert capsys.readouterr().err == "", "silent where standard error is no terminal"
+    assert capsys.readouterr().err == ""
 
 
 def test_import_is_fast_and_without_netket():

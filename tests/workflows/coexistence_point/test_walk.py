@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from observables.phases import TwoPhases
+from quenchphys.console.progress import Display
 from quenchphys.walk import Walk
 from tests.support import synthetic
 from workflows.budget import MOST_PARTS, PARTS, WalkSettings
@@ -23,7 +24,7 @@ class MadeUp:
     def __init__(self, first: int, times: int):
         self.first, self.times, self.weights, self.starts = first, times, [], []
 
-    def walk(self, problem, start, weight, part):
+    def walk(self, problem, start, weight, part, meter):
         self.weights.append(np.array(weight[1]))
         self.starts.append(None if start is None else start.last)
         shape = (GROUPS, SWEEPS, CHAINS)
@@ -36,10 +37,16 @@ class MadeUp:
         return synthetic.walk({"q": q, "energy": energy}, last=last, weight=weight)
 
     groups, chains, seed = GROUPS, CHAINS, 0
+    sweeps_until = WalkSettings().sweeps_until
 
 
 class Shelf:
+    display = Display("walk", wanted=False)
+
     def message(self, text):
+        pass
+
+    def analyse(self):
         pass
 
     def walk(self, name, label, make, problem):
