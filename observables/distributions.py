@@ -35,8 +35,8 @@ def distribution(
         An observable, or "energy".
     beta, errors, couplings
         As in `partition_function`, but for a single target.
-    bins : int or sequence of floats
-        Number of bins, or their edges.
+    bins : int, sequence of floats, or "adaptive"
+        Number of bins, or their edges; adaptive ones are narrower where there is more weight.
 
     Returns
     -------

@@ -16,19 +16,28 @@ from observables.samples.pool import Pool
 Array = np.ndarray
 
 FINE_BINS = 400
+ADAPTIVE_BINS = 160  # of a figure
 ENOUGH = 30  # effective samples without which a fine bin has no value
 TAIL = 1e-6  # of the probability lies outside the range chosen for a histogram, at each end
 
 
 def edges_for(values: Array, log_weight: Array, bins: Any) -> Array:
-    """Bin edges: as given, or `bins` equal ones over the range that holds all but a negligible part of the weight."""
+    """Bin edges: as given, or `bins` equal ones over the range that holds all but a negligible part of the weight.
+
+    "adaptive": narrower where there is more weight, so that narrow peaks are resolved.
+    """
+    if isinstance(bins, str) and bins == "adaptive":
+        found = _fine_edges(values, np.exp(log_weight - log_weight.max()), ADAPTIVE_BINS)
+        return edges_for(values, log_weight, 2) if found is None else found
     if np.ndim(bins) == 1:
         edges = np.asarray(bins, float)
         if len(edges) < 2 or not np.all(np.diff(edges) > 0):
             raise ValueError("Bin edges must be at least two increasing numbers.")
         return edges
     if not isinstance(bins, int | np.integer) or bins < 2:
-        raise ValueError(f"bins must be a number of at least 2, or a list of edges, but {bins!r} was given.")
+        raise ValueError(
+            f"bins must be a number of at least 2, a list of edges, or 'adaptive', but {bins!r} was given."
+        )
     order = np.argsort(values)
     total = np.cumsum(np.exp(log_weight[order] - log_weight.max()))
     low, high = np.searchsorted(total, [TAIL * total[-1], (1 - TAIL) * total[-1]])
@@ -56,7 +65,7 @@ class FineHistogram:
         return None if edges is None else FineHistogram(edges, smoothed(_log_density(values, weight, edges)))
 
 
-def _fine_edges(values: Array, weight: Array) -> Array | None:
+def _fine_edges(values: Array, weight: Array, bins: int = FINE_BINS) -> Array | None:
     """At equal steps of the mean of three distribution functions: of P, of the samples, and the uniform one.
 
     The first resolves narrow peaks, the second what was crossed between them, the third everything else.
@@ -70,7 +79,7 @@ def _fine_edges(values: Array, weight: Array) -> Array | None:
     cumulative = np.cumsum(weight[order])
     steps = cumulative / cumulative[-1] + np.linspace(0, 1, len(x)) + (x - x[0]) / (x[-1] - x[0])
     every = max(1, len(x) // 100_000)
-    edges = np.interp(np.linspace(steps[0], steps[-1], FINE_BINS + 1), steps[::every], x[::every])
+    edges = np.interp(np.linspace(steps[0], steps[-1], bins + 1), steps[::every], x[::every])
     return np.unique(edges)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -12,55 +10,11 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from observables.distributions import distribution as _distribution
+from observables.figure_style import COLOURS, band, style, symbol
 from observables.samples.pool import Pool, Source
 from observables.spectrum import density_of_states as _density_of_states
 from observables.spectrum import energy_distribution as _energy_distribution
 from observables.thermal import thermodynamics
-
-COLOURS = ["#1f4e79", "#c0504d", "#4f8f5b", "#8064a2", "#d08b2c", "#5b9aa0"]
-
-STYLE: Any = {
-    "figure.figsize": (4.6, 3.2),
-    "figure.dpi": 120,
-    "savefig.dpi": 200,
-    "savefig.bbox": "tight",
-    "figure.constrained_layout.use": True,
-    "font.size": 9,
-    "font.family": "serif",
-    "mathtext.fontset": "cm",
-    "axes.prop_cycle": plt.cycler(color=COLOURS),
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.7,
-    "axes.labelsize": 9,
-    "axes.titlesize": 9,
-    "xtick.direction": "out",
-    "ytick.direction": "out",
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
-    "lines.linewidth": 1.3,
-    "legend.frameon": False,
-    "legend.fontsize": 8,
-    "image.cmap": "RdBu_r",
-}
-
-
-@contextmanager
-def style() -> Iterator[None]:
-    """The style of all figures here, for figures of one's own.
-
-    Returns
-    -------
-    context manager
-        Inside it matplotlib draws in this style.
-
-    Examples
-    --------
-    >>> with observables.plot.style():
-    ...     figure, ax = plt.subplots()
-    """
-    with plt.rc_context(STYLE):
-        yield
 
 
 def ladder(source: Source, axes: Any = None) -> np.ndarray:
@@ -262,13 +216,17 @@ def distribution(
     """
     found = source if isinstance(source, xr.Dataset) else _distribution(source, of, beta, **couplings)
     x, p, error = found[of].values, found["p"].values, found["p_err"].values
-    step = x[1] - x[0]
+    equal = np.ptp(np.diff(x)) < 1e-6 * np.ptp(x)
     with style():
         ax = ax or plt.subplots()[1]
-        line = ax.stairs(p, np.append(x - step / 2, x[-1] + step / 2), fill=True, alpha=0.3)
-        ax.stairs(p, np.append(x - step / 2, x[-1] + step / 2), color=line.get_edgecolor())
-        ax.errorbar(x, p, error, fmt="none", ecolor="0.25", elinewidth=0.7)
-        ax.set(xlabel=f"${of}$" if len(of) == 1 else of.replace("_", " "), ylabel="probability density", ylim=(0, None))
+        if equal:
+            step = x[1] - x[0]
+            line = ax.stairs(p, np.append(x - step / 2, x[-1] + step / 2), fill=True, alpha=0.3)
+            ax.stairs(p, np.append(x - step / 2, x[-1] + step / 2), color=line.get_edgecolor())
+            ax.errorbar(x, p, error, fmt="none", ecolor="0.25", elinewidth=0.7)
+        else:
+            band(ax, x, p, error)
+        ax.set(xlabel=symbol(of), ylabel="probability density", ylim=(0, None))
     return ax
 
 
@@ -326,6 +284,5 @@ def _over_beta(source: Source | xr.Dataset, beta: Any, couplings: dict[str, Any]
 def _curve(ax: Axes | None, x: np.ndarray, y: np.ndarray, error: np.ndarray) -> Axes:
     """A line with a band of one standard error."""
     ax = ax or plt.subplots()[1]
-    (line,) = ax.plot(x, y)
-    ax.fill_between(x, y - error, y + error, color=line.get_color(), alpha=0.25, linewidth=0)
+    band(ax, x, y, error)
     return ax

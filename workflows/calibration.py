@@ -23,6 +23,7 @@ from observables.phases import TwoPhases
 from quenchphys.problem import Problem, view
 from quenchphys.settings import check_whole
 from workflows.budget import LadderSettings, Use, seed_of
+from workflows.provenance import call_of
 from workflows.store import Study, identity_of, request_of
 
 FEWEST_SEEDS = 8
@@ -80,6 +81,7 @@ def calibrate(
     >>> found.z_sd.sel(quantity="log_z")
     >>> workflows.calibrate(lambda seed: workflows.coexistence(L=4, bracket=(2.2, 2.5), sweeps=400, seed=seed), seeds=24)
     """
+    call = call_of(calibrate, locals())
     check_whole("seeds", seeds, FEWEST_SEEDS)
     settings = LadderSettings(particles, replicas, seed, softness)
     given = {} if exact is None else {name: float(value) for name, value in exact.items()}
@@ -92,7 +94,7 @@ def calibrate(
     else:
         raise TypeError(f"A problem or a function of a seed can be calibrated, but {type(problem).__name__} was given.")
     request = request_of("calibrate", identity | {"beta": beta, "seeds": seeds, "exact": given}, settings.request())
-    with Study(out, request, progress=progress, overwrite=overwrite) as study:
+    with Study(out, request, progress=progress, overwrite=overwrite, call=call) as study:
         tables = []
         study.display.stage("first seed")  # with all compilation
         for number in range(seeds):

@@ -17,6 +17,7 @@ from typing import Any
 from quenchphys.parallel.processes import ProcessLost, first, join
 from quenchphys.storage.lock import InUse
 from workflows.commands import Exit, all_commands
+from workflows.provenance import typed
 
 FILES = """
 A file that exists is never replaced without --overwrite.  Ladders are kept beside the result, in a folder that ends in
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     chosen = parser().parse_args(arguments)
     try:
-        with _warnings_as_sentences(), _joined(chosen):
+        with _warnings_as_sentences(), _joined(chosen), typed(sys.argv[1:] if arguments is None else arguments):
             return chosen.run(chosen)
     except ProcessLost as lost:
         _print_error(lost)

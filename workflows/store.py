@@ -17,6 +17,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -42,6 +43,7 @@ from quenchphys.storage.netcdf import (
     write_whole,
 )
 from workflows.budget import LadderSettings
+from workflows.provenance import OF_ONE_RUN, provenance
 
 FORMAT = 4  # of requests and kept files; earlier ones have no fingerprints
 FOLDER = ".ladders"  # how the name of the folder of kept files ends
@@ -77,6 +79,8 @@ class Study:
         Whether to show what is being done, as in `quenchphys.quench`; or the display of the study that this one is part of.
     plan
         The stages that are expected, for the time left.
+    call
+        What repeats the study, as a user would write it.
     overwrite
         Replace an existing result.  Ladders of another request are deleted, those of the same are used again.
     """
@@ -89,8 +93,12 @@ class Study:
         progress: bool | Display | None = None,
         overwrite: bool = False,
         plan: Iterable[Stage] = (),
+        call: str = "",
     ):
         self.overwrite = overwrite
+        self._call = call
+        self._begun = time.monotonic()
+        self._earlier = self._gradients = 0.0  # seconds of what was read from files; gradients of all ladders and walks
         self._owns_display = not isinstance(progress, Display)
         name = str(request.get("workflow", "study")).replace("_", " ")
         self.display = progress if isinstance(progress, Display) else Display(name, progress)
@@ -141,6 +149,7 @@ class Study:
     ) -> qp.Ladder:
         """The ladder of this name, from its file or newly run; an interrupted one is continued from its checkpoint."""
         ladder = self._ladder(name, problem, settings, label, stop, LadderMeter(self.display, stage))
+        self._count(ladder)
         self.analyse()
         return ladder
 
@@ -166,7 +175,19 @@ class Study:
 
     def walk(self, name: str, label: str, make: Callable[[], qp.Walk], problem: Any) -> qp.Walk:
         """The walk of this name through the problem, from its file or newly run."""
-        file = self._file(name)
+        walk = self._walk(self._file(name), label, make, problem)
+        self._count(walk)
+        return walk
+
+    def part(self, result: xr.Dataset, *, read: bool) -> None:
+        """Count the time and the gradients of a result that is part of this one; one that was just made counts its own."""
+        self._gradients += float(result.attrs.get("gradients", 0.0))
+        self._earlier += float(result.attrs.get("wall_time", 0.0)) if read else 0.0
+
+    def _count(self, run: qp.Ladder | qp.Walk) -> None:
+        self._gradients += float(run.attrs.get("gradients", 0.0)) + float(run.attrs.get("pilot_gradients", 0.0))
+
+    def _walk(self, file: Path | None, label: str, make: Callable[[], qp.Walk], problem: Any) -> qp.Walk:
         if file is None:
             return make()
         if (kept := self._kept(qp.Walk, file, problem, label)) is not None:
@@ -180,8 +201,11 @@ class Study:
         return found
 
     def finish(self, result: xr.Dataset) -> xr.Dataset:
-        """Add the request to the result, and write it."""
-        result = result.assign_attrs(request=json.dumps(self._request), quenchphys_version=qp.__version__)
+        """Add what the study is and took to the result, and write it."""
+        of_the_answer = {name: value for name, value in result.attrs.items() if name not in OF_ONE_RUN}
+        seconds = time.monotonic() - self._begun + self._earlier
+        result = result.copy()
+        result.attrs = of_the_answer | provenance(self._request, self._call, seconds, self._gradients)
         if self.path is not None:
             write_netcdf(result, self.path, overwrite=self.overwrite)
             self.message(f"result: {self.path}")
@@ -210,6 +234,7 @@ class Study:
         except ValueError as cause:  # damaged, or something else altogether
             found, why = None, str(cause).rstrip(".")
         if found is not None and not why:
+            self._earlier += float(found.attrs.get("wall_time", 0.0))
             self.message(f"{label}: read from {file}")
             return found
         if not self.overwrite:

@@ -14,6 +14,7 @@ import quenchphys as qp
 from quenchphys.problem import Problem, view
 from quenchphys.stopping import EvidenceBelow, suggested
 from workflows.budget import LadderSettings, WalkSettings
+from workflows.provenance import call_of
 from workflows.refinement import polished
 from workflows.store import Study, identity_of, request_of
 from workflows.timing import stages_of_ladder, stages_of_walk
@@ -64,6 +65,7 @@ def partition_function(
     >>> curve = workflows.partition_function(model, beta=np.linspace(0, 1.2, 121), out="zbeta.nc")
     >>> curve.log_z.sel(beta=1.0, method="nearest"), curve.heat_capacity.max()
     """
+    call = call_of(partition_function, locals())
     grid = np.atleast_1d(np.asarray(beta, dtype=float))
     if grid.ndim != 1 or grid.size == 0 or not np.isfinite(grid).all() or (grid < 0).any():
         raise ValueError(f"beta must be finite numbers that are not negative; got {beta!r}.")
@@ -75,7 +77,7 @@ def partition_function(
     if grid.max() > 0:
         stop = stop & EvidenceBelow(LEFT_BELOW, beta=float(grid.max()))
     plan = stages_of_ladder(model, settings, grid.size)
-    with Study(out, request, progress=progress, overwrite=overwrite, plan=plan) as study:
+    with Study(out, request, progress=progress, overwrite=overwrite, plan=plan, call=call) as study:
         ladder = study.ladder("ladder", model, settings, f"ladder of {view(model).name}", stop)
         source: qp.Ladder | qp.Walk = ladder
         why = "" if ladder.outcome.trusted else f"The ladder ended with '{ladder.outcome.value}'."

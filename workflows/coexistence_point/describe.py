@@ -122,12 +122,12 @@ def _add_heights(
 def _add_distributions(result: xr.Dataset, pool: observables.Pool, by: str, here: dict[str, Any]) -> None:
     """P of the order parameter, of the magnetisation where it is recorded, and of the energy, at coexistence."""
     for name in dict.fromkeys([by, *(["m"] if "m" in pool.observables else [])]):
-        found = observables.distribution(pool, of=name, **here)
+        found = observables.distribution(pool, of=name, bins="adaptive", **here)
         axis = f"{name}_axis"
         for part, label in (("p", f"p_{name}"), ("p_err", f"p_{name}_err")):
             result[label] = ((axis,), found[part].values, {"long_name": f"probability density of {name}"})
         result[axis] = ((axis,), found[name].values, {"long_name": name})
-    found = observables.energy_distribution(pool, **here)
+    found = observables.energy_distribution(pool, bins="adaptive", **here)
     for part, label in (("log_p", "log_p_energy"), ("log_p_err", "log_p_energy_err")):
         result[label] = (("energy_axis",), found[part].values, {"long_name": "log probability density of the energy"})
     result["energy_axis"] = (("energy_axis",), found["energy"].values, {"long_name": "energy", "units": "nats"})

@@ -26,6 +26,7 @@ from workflows.coexistence_point.describe import Ends, describe_point
 from workflows.coexistence_point.walk import run_chains
 from workflows.model_family import Model, ModelFamily, check_bracket, family_of
 from workflows.old_names import renamed
+from workflows.provenance import call_of
 from workflows.store import Request, Study, request_of
 from workflows.timing import stages_of_point
 
@@ -109,6 +110,7 @@ def coexistence(
     >>> point.q.sel(phase="ordered")
     >>> workflows.coexistence(L=8, bracket=(-1.05, -0.95), coupling="lam", mu2=2.3, sweeps=6400)   # half the error
     """
+    call = call_of(coexistence, locals())
     if bracket is None:
         raise ValueError(f"bracket is missing: two values of {coupling} with the coexistence point between them.")
     ends = check_bracket(bracket, coupling)
@@ -118,7 +120,7 @@ def coexistence(
     phases_of(family, 0.5 * sum(ends))
     settings = CoexistenceSettings.of(pilot_particles, pilot_replicas, groups, chains, sweeps, seed, softness)
     plan = stages_of_point(family.at(ends[0]), settings)
-    with Study(out, point_request(family, settings), progress=progress, overwrite=overwrite, plan=plan) as study:
+    with Study(out, point_request(family, settings), progress=progress, overwrite=overwrite, plan=plan, call=call) as study:
         return find_point(family, ends, settings, study)
 
 

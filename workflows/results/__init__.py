@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import xarray as xr
 
 from workflows.registry import defined_in
 from workflows.results.result import Result
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 RESULTS: dict[str, Result] = {result.workflow: result for result in defined_in(__name__, __path__, "RESULT")}
 
@@ -25,15 +29,25 @@ def summary(result: xr.Dataset) -> str:
     return "\n".join(lines)
 
 
-def save_figure(result: xr.Dataset, path: str | os.PathLike[str]) -> Path:
-    """Draw the figure of a result into a file."""
-    import matplotlib.pyplot as plt  # takes a second to import
+def draw(result: xr.Dataset, style: str | None = None) -> Figure:
+    """The figure of a result, marked if the result is not to be trusted."""
+    from observables import figure_style  # matplotlib takes a second to import
 
-    from observables import plot
-
-    with plot.style():
+    with figure_style.style(style):
         figure = _kind(result).figure(result)
-    figure.savefig(path, dpi=160)
+        figure_style.mark_doubt(figure, bool(result.attrs["trusted"]))
+    return figure
+
+
+def save_figure(result: xr.Dataset, path: str | os.PathLike[str], style: str | None = None) -> Path:
+    """Draw the figure of a result into a file."""
+    import matplotlib.pyplot as plt
+
+    from observables import figure_style
+
+    with figure_style.style(style):
+        figure = draw(result)
+        figure.savefig(path, edgecolor=figure.get_edgecolor())
     plt.close(figure)
     return Path(path)
 

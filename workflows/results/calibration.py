@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
-from workflows.results.result import Result, number
+from workflows.results.result import Result, heading, number, title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def table(result: xr.Dataset) -> list[str]:
     """Mean and standard deviation of z of every quantity."""
     runs = result.sizes["run"]
-    lines = [f"calibration of {result.attrs['problem']}: z-scores of {runs} runs, which should have mean 0 and sd 1", ""]
+    lines = [f"calibration of {heading(result)}: z-scores of {runs} runs, which should have mean 0 and sd 1", ""]
     head = ("mean of z", "sd of z", "KS p", "typical error", "reference")
     lines.append(f"  {'':<24}" + "".join(f"{word:>16}" for word in head))
     for name in result["quantity"].values:
@@ -34,25 +34,21 @@ def table(result: xr.Dataset) -> list[str]:
 
 def figure(result: xr.Dataset) -> Figure:
     """Sorted z over normal quantiles: on the diagonal if every error bar is right."""
-    import matplotlib.pyplot as plt  # takes a second to import
+    from observables.figure_style import panels
 
     names = result["quantity"].values
-    columns = min(4, len(names))
-    rows = -(-len(names) // columns)
-    drawing, axes = plt.subplots(rows, columns, figsize=(2.8 * columns, 2.6 * rows), squeeze=False)
+    drawing, axes = panels(len(names))
     count = result.sizes["run"]
     rank = np.arange(1, count + 1)
     expected = stats.norm.ppf((rank - 0.5) / count)
     # Of uniform ranks the k-th of n is a Beta variable: where 95% of right z would lie, one by one.
     low, high = (stats.norm.ppf(stats.beta.ppf(p, rank, count + 1 - rank)) for p in (0.025, 0.975))
-    for ax, name in zip(axes.flat, names, strict=False):
+    for ax, name in zip(axes, names, strict=True):
         ax.fill_between(expected, low, high, alpha=0.2, linewidth=0)
         ax.plot(expected, expected, linewidth=0.8)
         ax.plot(expected, np.sort(result["z"].sel(quantity=name).values), ".", markersize=3)
         ax.set(title=name, xlabel="normal quantile", ylabel="z")
-    for ax in list(axes.flat)[len(names) :]:
-        ax.remove()
-    drawing.suptitle(f"{result.attrs['problem']}: z-scores of {count} runs")
+    drawing.suptitle(f"{title(result)}: z-scores of {count} runs")
     return drawing
 
 

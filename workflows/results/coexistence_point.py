@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import xarray as xr
 
-from workflows.results.result import Result, band, measured
+from workflows.results.result import Result, heading, measured, title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 def table(result: xr.Dataset) -> list[str]:
     """The coexistence point, the barrier, and averages in both phases."""
     coupling, by = result.attrs["coupling"], result.attrs["phase_by"]
+    names = [str(phase) for phase in result["phase"].values]
     rows = [
         (f"{coupling}, equal weight", measured(result, coupling)),
         (f"{coupling}, equal height", measured(result, f"{coupling}_equal_height")),
@@ -24,32 +26,33 @@ def table(result: xr.Dataset) -> list[str]:
     if "interface_tension" in result:
         rows.append(("interface tension", measured(result, "interface_tension")))
     rows.append(("latent heat (nats)", measured(result, "latent_heat")))
-    lines = [f"coexistence of {result.attrs['problem']}", ""]
+    lines = [f"coexistence of {heading(result)}", ""]
     lines += [f"  {name:<34}{value}" for name, value in rows]
-    lines += ["", f"  {'in each phase':<18}{'disordered':>20}{'ordered':>20}"]
-    names = {by: by, "abs_m": "|m|", "energy": "U", "log_z": "log Z"}
-    for name, label in names.items():
+    lines += ["", f"  {'in each phase':<18}" + "".join(f"{name:>20}" for name in names)]
+    rows_of_phases = {by: by, "abs_m": "|m|", "energy": "U", "log_z": "log Z"}
+    for name, label in rows_of_phases.items():
         if name in result:
-            values = [measured(result, name, phase=phase) for phase in ("disordered", "ordered")]
-            lines.append(f"  {label:<18}{values[0]:>20}{values[1]:>20}")
+            lines.append(f"  {label:<18}" + "".join(f"{measured(result, name, phase=phase):>20}" for phase in names))
     return [*lines, ""]
 
 
 def figure(result: xr.Dataset) -> Figure:
     """P of the order parameter, of the magnetisation and of the energy at coexistence."""
-    import matplotlib.pyplot as plt  # takes a second to import
+    from observables.figure_style import band, label_line, panels, symbol
 
     coupling, by = result.attrs["coupling"], result.attrs["phase_by"]
     names = [by, *(["m"] if "p_m" in result and by != "m" else [])]
-    drawing, axes = plt.subplots(1, len(names) + 1, figsize=(3.6 * (len(names) + 1), 3.1))
+    drawing, axes = panels(len(names) + 1)
     for ax, name in zip(axes, names, strict=False):
-        axis, p, error = result[f"{name}_axis"], result[f"p_{name}"], result[f"p_{name}_err"]
-        band(ax, axis.values, p.values, error.values)
-        ax.set(xlabel=f"${name}$", ylabel=f"$P({name})$", yscale="log", ylim=(float(p.where(p > 0).min()) / 2, None))
-    axes[0].axvline(float(result.attrs["phase_cut"]), color="grey", linewidth=0.8, linestyle=":")
-    band(axes[-1], result["energy_axis"].values, result["log_p_energy"].values, result["log_p_energy_err"].values)
-    axes[-1].set(xlabel="energy $U$", ylabel=r"$\log P(U)$")
-    drawing.suptitle(f"{result.attrs['problem']}: coexistence at {coupling} = {measured(result, coupling)}")
+        axis, p, error = (result[key].values for key in (f"{name}_axis", f"p_{name}", f"p_{name}_err"))
+        band(ax, axis, p, np.minimum(error, 0.9 * p))  # a band that reaches zero has no lower end on a logarithmic axis
+        bare = symbol(name).strip("$")
+        low = float(p[p > 0].min())
+        ax.set(xlabel=symbol(name), ylabel=f"$P({bare})$", yscale="log", ylim=(low / 2, 2.5 * float(np.nanmax(p))))
+    label_line(axes[0], float(result.attrs["phase_cut"]), "phase cut")
+    band(axes[-1], *(result[key].values for key in ("energy_axis", "log_p_energy", "log_p_energy_err")))
+    axes[-1].set(xlabel="energy $U$", ylabel=r"$\log\,P(U)$")
+    drawing.suptitle(f"{title(result)}: coexistence at {symbol(coupling)} = {measured(result, coupling)}")
     return drawing
 
 

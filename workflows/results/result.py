@@ -1,15 +1,17 @@
-"""What a kind of result consists of, and what tables and figures share: numbers with errors, curves with bands."""
+"""What a kind of result consists of, and what tables and figures share: headings, numbers with errors."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
+from quenchphys.console.forecast import duration
+
 if TYPE_CHECKING:  # matplotlib takes a second to import, and a table needs none of it
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -39,7 +41,39 @@ def measured(result: xr.Dataset, name: str, **where: object) -> str:
     return number(float(value.sel(where)), float(error.sel(where)))
 
 
-def band(ax: Axes, x: np.ndarray, y: np.ndarray, error: np.ndarray, **style: object) -> None:
-    """A curve with a band of one standard error on both sides."""
-    (line,) = ax.plot(x, y, linewidth=1.2, **style)  # type: ignore[arg-type]
-    ax.fill_between(x, y - error, y + error, color=line.get_color(), alpha=0.25, linewidth=0)
+def heading(result: xr.Dataset) -> str:
+    """Model, lattice, couplings, seed and time of a study, in one line."""
+    words = [str(result.attrs.get("problem", "a problem")), *(text for _, text in geometry(result))]
+    words += [f"{name} = {value:.6g}" for name, value in fixed_couplings(result).items()]
+    if "seed" in result.attrs:
+        words.append(f"seed {result.attrs['seed']}")
+    if "wall_time" in result.attrs:
+        words.append(duration(float(result.attrs["wall_time"])))
+    return ", ".join(words)
+
+
+def title(result: xr.Dataset) -> str:
+    """Model, lattice and couplings as they are printed in a figure."""
+    from observables.figure_style import model_symbol, symbol
+
+    words = [model_symbol(str(result.attrs.get("problem", "a problem")))]
+    words += [f"{symbol(name)}$\\, = ${value}" if name else value for name, value in
+              ((name, text.removeprefix(f"{name} = ")) for name, text in geometry(result))]  # fmt: skip
+    words += [f"{symbol(name)}$\\, = {value:.6g}$" for name, value in fixed_couplings(result).items()]
+    return ", ".join(words)
+
+
+def geometry(result: xr.Dataset) -> list[tuple[str, str]]:
+    """The size of the lattice, with the name of its symbol: L of a square or cube, else the lengths."""
+    shape = json.loads(result.attrs.get("parameters", "{}")).get("shape")
+    if not isinstance(shape, list) or not shape:
+        return []
+    if len(shape) > 1 and len(set(shape)) == 1:
+        return [("L", f"L = {shape[0]}")]
+    return [("", " x ".join(map(str, shape)))]
+
+
+def fixed_couplings(result: xr.Dataset) -> dict[str, float]:
+    """Couplings that were given, not found."""
+    couplings: dict[str, Any] = json.loads(result.attrs.get("couplings", "{}"))
+    return {name: float(term[0]) for name, term in couplings.items() if name != result.attrs.get("coupling")}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from workflows.results.result import Result, band, measured
+from workflows.results.result import Result, heading, measured, title
 from workflows.scaling.first_order import multiplicity_term
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -23,7 +24,7 @@ def table(result: xr.Dataset) -> list[str]:
         else ["crossing", "binder", "slope", "fluctuation"]
     )
     columns = [name for name in columns if name in result]
-    lines = [f"finite-size scaling, {result.attrs['order']} order", ""]
+    lines = [f"finite-size scaling, {result.attrs['order']} order: {heading(result)}", ""]
     lines.append(f"  {'L':>4}" + "".join(f"{name.replace('_', ' '):>22}" for name in columns))
     for size in result["size"].values:
         lines.append(f"  {size:>4}" + "".join(f"{measured(result, name, size=size):>22}" for name in columns))
@@ -48,70 +49,87 @@ def figure(result: xr.Dataset) -> Figure:
 
 def _first_order(result: xr.Dataset) -> Figure:
     """Coexistence points over the multiplicity term, and barriers over the area of the walls."""
-    import matplotlib.pyplot as plt  # takes a second to import
+    from observables.figure_style import band, panels, symbol
 
     coupling = result.attrs["coupling"]
-    drawing, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.4))
-    term = multiplicity_term(result).values
-    order = np.argsort(term)
-    left.errorbar(term, result[coupling], result[f"{coupling}_err"], fmt="o", markersize=4, capsize=2, label="measured")
+    sizes = result["size"].values
+    drawing, axes = panels(2 if "interface_tension" in result else 1)
+    left, term = axes[0], multiplicity_term(result).values
+    _points(left, term, result, coupling, sizes, f"{coupling}_infinite")
     infinite, error = float(result[f"{coupling}_infinite"]), float(result[f"{coupling}_infinite_err"])
-    line = np.array([0.0, *term[order]])
-    band(left, line, infinite + line, np.full(len(line), error), label="infinite lattice + multiplicity term")
-    for x, y, size in zip(term, result[coupling].values, result["size"].values, strict=True):
-        left.annotate(f"L = {size}", (x, y), xytext=(6, -10), textcoords="offset points", fontsize=8)
-    left.set(xlabel=r"$\log 2\,/\,|d \log \mathrm{odds} / dc|$", ylabel=f"{coupling} of equal weight")
-    left.set_title(f"infinite lattice: {measured(result, f'{coupling}_infinite')}")
+    line = np.array([0.0, *np.sort(term)])
+    bare = symbol(coupling).strip("$")
+    band(left, line, infinite + line, np.full(len(line), error), color="C1", label="$L = \\infty$ + multiplicity term")
+    for x, y, size in zip(term, result[coupling].values, sizes, strict=True):
+        left.annotate(f"$L = {size}$", (x, y), xytext=(6, -9), textcoords="offset points", fontsize="small")
+    left.set_xlabel(rf"$\log 2\,/\,|\partial_{{{bare}}} \log\,\mathrm{{odds}}|$")
+    left.set_ylabel(f"{symbol(coupling)} of equal weight")
     left.legend(loc="upper left")
-    if "interface_tension" in result:
-        area = (result["barrier"] / result["interface_tension"]).values
-        right.errorbar(area, result["barrier"], result["barrier_err"], fmt="o", markersize=4, capsize=2)
-        right.set(
-            xlabel="area of the walls (sites)", ylabel=f"barrier in P({result.attrs.get('phase_by', 'q')}) (nats)"
-        )
-        if "interface_tension_infinite" in result:
-            slope = float(result["interface_tension_infinite"])
-            offset = float(np.average(result["barrier"] - slope * area, weights=1 / result["barrier_err"].values ** 2))
-            right.plot(area, offset + slope * area, linewidth=1)
-            right.set_title(f"interface tension {measured(result, 'interface_tension_infinite')}")
+    if len(axes) > 1:
+        _barriers(axes[1], result, sizes)
+    found = f"{symbol(coupling)}$\\, = ${measured(result, f'{coupling}_infinite')}"
+    drawing.suptitle(f"{title(result)}: infinite lattice {found}")
     return drawing
+
+
+def _barriers(ax: Axes, result: xr.Dataset, sizes: np.ndarray) -> None:
+    from observables.figure_style import symbol
+
+    area = (result["barrier"] / result["interface_tension"]).values
+    _points(ax, area, result, "barrier", sizes, "interface_tension_infinite")
+    by = symbol(result.attrs.get("phase_by", "q")).strip("$")
+    ax.set(xlabel="area of the walls (sites)", ylabel=f"barrier in $P({by})$ (nats)")
+    if "interface_tension_infinite" in result:
+        slope = float(result["interface_tension_infinite"])
+        used = sizes >= int(result["interface_tension_infinite_smallest_size"])
+        weights = 1 / result["barrier_err"].values[used] ** 2
+        offset = float(np.average(result["barrier"].values[used] - slope * area[used], weights=weights))
+        label = rf"$\sigma = ${measured(result, 'interface_tension_infinite')}"
+        ax.plot(area, offset + slope * area, color="C1", linewidth=1, label=label)
+        ax.legend(loc="upper left")
 
 
 def _second_order(result: xr.Dataset) -> Figure:
     """Binder cumulants around the critical point, and the power laws of the two exponents."""
-    import matplotlib.pyplot as plt  # takes a second to import
+    from observables.figure_style import band, label_line, panels, symbol
 
     coupling = result.attrs["coupling"]
-    drawing, (left, middle, right) = plt.subplots(1, 3, figsize=(11.4, 3.3))
+    drawing, (left, *others) = panels(3)
     axis = result[f"{coupling}_axis"].values
     for size in result["size"].values:
         row = result.sel(size=size)
-        band(left, axis, row["binder_curve"].values, row["binder_curve_err"].values, label=f"L = {size}")
-    left.axvline(float(result[f"{coupling}_critical"]), color="grey", linewidth=0.8, linestyle=":")
-    left.set(xlabel=coupling, ylabel="Binder cumulant", title=f"critical: {measured(result, f'{coupling}_critical')}")
+        band(left, axis, row["binder_curve"].values, row["binder_curve_err"].values, label=f"$L = {size}$")
+    label_line(left, float(result[f"{coupling}_critical"]), "critical")
+    left.set(xlabel=symbol(coupling), ylabel="Binder cumulant")
     left.legend()
-    labels = {"slope": "slope of the Binder cumulant", "fluctuation": r"$V \langle m^2 \rangle$"}
-    for ax, name, exponent, label in (
-        (middle, "slope", 1 / float(result["nu"]), rf"$\nu$ = {measured(result, 'nu')}"),
-        (
-            right,
-            "fluctuation",
-            float(result["gamma_over_nu"]),
-            rf"$\gamma/\nu$ = {measured(result, 'gamma_over_nu')}",
-        ),
-    ):
+    laws = (
+        ("slope", "nu", 1 / float(result["nu"]), r"\nu", "slope of the Binder cumulant"),
+        ("fluctuation", "gamma_over_nu", float(result["gamma_over_nu"]), r"\gamma/\nu", r"$V \langle m^2 \rangle$"),
+    )
+    for ax, (name, exponent, power, letter, label) in zip(others, laws, strict=True):
         sizes, y = result["size"].values.astype(float), np.abs(result[name].values)
-        ax.errorbar(sizes, y, result[f"{name}_err"].values, fmt="o", markersize=4, capsize=2)
-        middle_size = np.exp(np.log(sizes).mean())
-        ax.plot(sizes, np.exp(np.log(y).mean()) * (sizes / middle_size) ** exponent, linewidth=1)
-        ax.set(
-            xscale="log",
-            yscale="log",
-            xlabel="L",
-            ylabel=labels[name],
-            title=label,
-        )
+        used = sizes >= int(result[f"{exponent}_smallest_size"])
+        _points(ax, sizes, result, name, result["size"].values, exponent)
+        middle = np.exp(np.log(sizes[used]).mean())
+        law = np.exp(np.log(y[used]).mean()) * (sizes / middle) ** power
+        ax.plot(sizes, law, color="C1", linewidth=1, label=f"${letter} = ${measured(result, exponent)}")
+        ax.set(xscale="log", yscale="log", xlabel="$L$", ylabel=label)
+        ax.set_xticks(sizes, [f"{size:g}" for size in sizes])
+        ax.minorticks_off()
+        ax.legend()
+    found = f"{symbol(coupling)}$\\, = ${measured(result, f'{coupling}_critical')}"
+    drawing.suptitle(f"{title(result)}: critical at {found}")
     return drawing
+
+
+def _points(ax: Axes, x: np.ndarray, result: xr.Dataset, name: str, sizes: np.ndarray, fit: str) -> None:
+    """Points with errors; hollow where a size took no part in the fit."""
+    smallest = int(result[f"{fit}_smallest_size"]) if f"{fit}_smallest_size" in result else 0
+    y, error = np.abs(result[name].values) if name == "slope" else result[name].values, result[f"{name}_err"].values
+    look: Any = {"fmt": "o", "markersize": 4, "capsize": 2, "color": "C0"}
+    for used, face, label in ((sizes >= smallest, "C0", None), (sizes < smallest, "white", "not in the fit")):
+        if used.any():
+            ax.errorbar(x[used], y[used], error[used], markerfacecolor=face, label=label, **look)
 
 
 RESULT = Result("finite_size_scaling", table, figure)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from workflows.results.result import Result, band, measured
+from workflows.results.result import Result, heading, measured, title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def table(result: xr.Dataset) -> list[str]:
     """Thermodynamics at a few of the temperatures."""
     names = ["log_z", "energy", "heat_capacity", "free_energy"]
-    lines = [f"partition function of {result.attrs['problem']}", ""]
+    lines = [f"partition function of {heading(result)}", ""]
     lines.append(f"  {'beta':>8}" + "".join(f"{name.replace('_', ' '):>20}" for name in names))
     betas = result["beta"].values
     for beta in betas[np.unique(np.linspace(0, len(betas) - 1, 13).round().astype(int))]:
@@ -25,16 +25,18 @@ def table(result: xr.Dataset) -> list[str]:
 
 
 def figure(result: xr.Dataset) -> Figure:
-    """log Z, mean energy and heat capacity over beta."""
-    import matplotlib.pyplot as plt  # takes a second to import
+    """log Z, mean energy and heat capacity over beta; on the refined grid of temperatures where there is one."""
+    from observables.figure_style import band, panels
 
-    drawing, axes = plt.subplots(1, 3, figsize=(11.0, 3.1))
+    refined = "beta_curve" in result.dims
+    end, axis = ("_curve", "beta_curve") if refined else ("", "beta")
+    drawing, axes = panels(3)
     for ax, name, label in zip(
-        axes, ("log_z", "energy", "heat_capacity"), (r"$\log Z$", r"$\langle U \rangle$", "$C$"), strict=True
+        axes, ("log_z", "energy", "heat_capacity"), (r"$\log\,Z$", r"$\langle U \rangle$", "heat capacity $C$"), strict=True
     ):
-        band(ax, result["beta"].values, result[name].values, result[f"{name}_err"].values)
-        ax.set(xlabel=r"$\beta$", ylabel=label)
-    drawing.suptitle(f"{result.attrs['problem']}: from one ladder")
+        band(ax, result[axis].values, result[f"{name}{end}"].values, result[f"{name}{end}_err"].values)
+        ax.set(xlabel=r"inverse temperature $\beta$", ylabel=label)
+    drawing.suptitle(title(result))
     return drawing
 
 

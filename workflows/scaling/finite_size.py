@@ -5,6 +5,7 @@ First order: coexistence points and barriers, see `first_order`.  Second order: 
 
 from __future__ import annotations
 
+import json
 import operator
 import os
 import warnings
@@ -13,9 +14,12 @@ from typing import Any
 
 import xarray as xr
 
+from quenchphys.labels import labels_of
+from quenchphys.problem import view
 from workflows.budget import CoexistenceSettings, LadderSettings, PilotSettings, WalkSettings
 from workflows.coexistence_point.search import phases_of
 from workflows.model_family import Model, ModelFamily, check_bracket, family_of
+from workflows.provenance import call_of
 from workflows.scaling.first_order import coexistence_line
 from workflows.scaling.fits import FEWEST_SIZES
 from workflows.scaling.second_order import critical_point
@@ -82,6 +86,7 @@ def finite_size_scaling(
     >>> critical = workflows.finite_size_scaling([8, 16, 32], (-1.32, -1.22), model="phi4", lam=0.25, particles=1000)
     >>> float(critical.mu2_critical), float(critical.nu)
     """
+    call = call_of(finite_size_scaling, locals())
     lengths = check_sizes(sizes)
     if bracket is None:
         raise ValueError(f"bracket is missing: two values of {coupling} with the transition between them.")
@@ -102,7 +107,7 @@ def finite_size_scaling(
     plan = [stage for family in families.values() for stage in (
         stages_of_point(family.at(middle), points) if kind == "first" else stages_of_ladder(family.at(middle), ladders)
     )]  # fmt: skip
-    with Study(out, request, progress=progress, overwrite=overwrite, plan=plan) as study:
+    with Study(out, request, progress=progress, overwrite=overwrite, plan=plan, call=call) as study:
         if kind == "first":
             result, doubts = coexistence_line(families, ends, points, study)
         else:
@@ -110,7 +115,13 @@ def finite_size_scaling(
         why = " ".join(doubts)
         return study.finish(
             result.assign_attrs(
-                workflow="finite_size_scaling", coupling=coupling, order=kind, trusted=int(not why), why=why
+                problem=family.name,
+                couplings=json.dumps(labels_of(view(family.at(middle)))["couplings"]),
+                workflow="finite_size_scaling",
+                coupling=coupling,
+                order=kind,
+                trusted=int(not why),
+                why=why,
             )
         )
 
