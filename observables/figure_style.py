@@ -57,7 +57,7 @@ PRINT: Any = {
 WIDTHS = {"one-column": 3.375, "two-column": 7.0}  # inches, of a journal with two columns
 PANEL = 3.4  # inches, of a panel on a screen
 NARROWEST = 2.0  # inches, below which a panel goes into the next row
-ASPECT = 0.8  # height of a panel over its width
+ASPECT, FLATTER = 0.8, 0.66  # height of a panel over its width, beside others and alone in its row
 
 _width: ContextVar[float | None] = ContextVar("width", default=None)
 _styled: ContextVar[bool] = ContextVar("styled", default=False)
@@ -161,7 +161,7 @@ def panels(count: int, columns: int | None = None) -> tuple[Figure, list[Axes]]:
     fitting = most if width is None else max(1, min(most, int(width / NARROWEST)))
     rows = -(-count // fitting)
     whole = PANEL * fitting if width is None else width
-    height = rows * ASPECT * whole / fitting + (0.35 if width is None else 0.25)
+    height = rows * (ASPECT if fitting > 1 else FLATTER) * whole / fitting + (0.35 if width is None else 0.25)
     figure, axes = plt.subplots(rows, fitting, figsize=(whole, height), squeeze=False)
     used = list(axes.flat)[:count]
     for ax in list(axes.flat)[count:]:

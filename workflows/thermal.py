@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from workflows.refinement import polished
 from workflows.store import Study, identity_of, request_of
 from workflows.timing import stages_of_ladder, stages_of_walk
 
+ROUGH = 0.02  # of the range of C that a straight line may miss, in a figure
+HALVINGS, MOST_POINTS = 6, 200
 LEFT_BELOW = 1e-3  # share of Z at the largest beta that may lie below the ladder
 
 
@@ -57,6 +60,7 @@ def partition_function(
     -------
     Dataset
         log_z, free_energy, energy, heat_capacity and entropy over the dimension `beta`, each with its error <name>_err.
+        log_z_curve, energy_curve and heat_capacity_curve over `beta_curve`, which resolves the peaks, for the figure.
         The attribute `trusted` is 1 or 0, and `why` gives the reason for doubt.
 
     Examples
@@ -86,7 +90,64 @@ def partition_function(
             study.display.forecast.append(stages_of_walk(model, WalkSettings(seed=seed)))
             source, doubts = polished(model, ladder, float(grid.max()), WalkSettings(seed=seed), study)
             why = " ".join(doubts)
-        result = observables.thermodynamics(source, grid)
+        pool = observables.Pool(source)
+        result = observables.thermodynamics(pool, grid)
+        add_curves(result, pool)
         if why:
             warnings.warn(f"Z(beta) is not to be trusted: {why}", stacklevel=2)
         return study.finish(result.assign_attrs(workflow="partition_function", trusted=int(not why), why=why))
+
+
+def add_curves(result: xr.Dataset, pool: observables.Pool) -> None:
+    """Add log Z, energy and heat capacity on a grid of temperatures that resolves the peaks, over `beta_curve`."""
+    grid = refined(result["beta"].values, result["heat_capacity"].values, lambda beta: _heat_capacity(pool, beta))
+    if len(grid) < 3:
+        return
+    curve = observables.thermodynamics(pool, grid, errors=_quick_errors(pool))
+    for name in ("log_z", "energy", "heat_capacity"):
+        for end in ("", "_err"):
+            found = curve[f"{name}{end}"]
+            result[f"{name}_curve{end}"] = ("beta_curve", found.values, found.attrs)
+    result["beta_curve"] = ("beta_curve", grid, {"long_name": "inverse temperature, denser where C changes quickly"})
+
+
+def refined(beta: np.ndarray, value: np.ndarray, at: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """A grid that resolves the peaks of a function: intervals are halved while it is not straight on them.
+
+    Parameters
+    ----------
+    beta, value
+        The first grid, and the function there.
+    at
+        The function at further points.
+
+    Returns
+    -------
+    array
+        The first grid and the points between, ascending.
+    """
+    order = np.argsort(beta)
+    x, y = beta[order], value[order]
+    for _ in range(HALVINGS):
+        if len(x) < 3 or len(x) > MOST_POINTS:
+            break
+        # What a straight line through both neighbours misses at each point, shared by the intervals on either side.
+        straight = y[:-2] + (y[2:] - y[:-2]) * (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
+        missed = np.pad(np.abs(y[1:-1] - straight), 1)
+        rough = np.maximum(missed[:-1], missed[1:]) > ROUGH * np.ptp(y)
+        if not rough.any():
+            break
+        between = (0.5 * (x[1:] + x[:-1]))[rough]
+        x, y = np.concatenate([x, between]), np.concatenate([y, at(between)])
+        order = np.argsort(x)
+        x, y = x[order], y[order]
+    return x
+
+
+def _heat_capacity(pool: observables.Pool, beta: np.ndarray) -> np.ndarray:
+    return observables.thermodynamics(pool, beta, errors=_quick_errors(pool))["heat_capacity"].values
+
+
+def _quick_errors(pool: observables.Pool) -> str:
+    """Errors by a jackknife take a fraction of the time that genealogies do."""
+    return "replicas" if len(pool.blocks) > 1 else "auto"

@@ -57,8 +57,7 @@ def title(result: xr.Dataset) -> str:
     from observables.figure_style import model_symbol, symbol
 
     words = [model_symbol(str(result.attrs.get("problem", "a problem")))]
-    words += [f"{symbol(name)}$\\, = ${value}" if name else value for name, value in
-              ((name, text.removeprefix(f"{name} = ")) for name, text in geometry(result))]  # fmt: skip
+    words += [f"${text}$" if name else text for name, text in geometry(result)]
     words += [f"{symbol(name)}$\\, = {value:.6g}$" for name, value in fixed_couplings(result).items()]
     return ", ".join(words)
 
