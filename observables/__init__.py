@@ -20,9 +20,11 @@ from observables.level_quadrature import level_marginal, quadrature
 from observables.multicanonical_weight import flat_weight, flattened
 from observables.order import order_parameters
 from observables.phases import phase_averages, phase_weights
+from observables.presentation import Analyst
 from observables.samples.pool import Pool
 from observables.spectrum import density_of_states, energy_distribution
 from observables.thermal import partition_function, thermodynamics
+from quenchphys.console.presentation import register
 
 __all__ = [
     "Pool",
@@ -47,6 +49,9 @@ __all__ = [
     "report",
     "thermodynamics",
 ]
+
+
+register(Analyst())  # from now on ladders and walks show log Z
 
 
 def __getattr__(name: str) -> Any:

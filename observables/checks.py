@@ -12,7 +12,11 @@ from observables.estimation.estimator import estimate
 from observables.estimation.moments import no_moments
 from observables.estimation.targets import Targets
 from observables.level_quadrature import quadrature
+from observables.numbers import number
 from observables.samples.pool import Pool, Source
+from observables.thermal import partition_function
+from quenchphys.ladder import Ladder
+from quenchphys.walk import Walk
 
 Array = np.ndarray
 
@@ -125,26 +129,38 @@ def _occupancy(pool: Pool, longest: int) -> xr.Dataset:
     return xr.Dataset({"occupancy": (("replica", "level", "phase"), occupancy)}, coords={"phase": list(phases)})
 
 
-def report(ladder: Source, beta: float = 1.0) -> None:
-    """Print the diagnostics of a ladder in words.
+def report(source: Source, beta: float = 1.0) -> str:
+    """How a run ended, what log Z is, and the diagnostics, in words; the same text as that of `ladder.report()`.
 
     Parameters
     ----------
-    ladder : Ladder, several of them, or Pool
-        The ladders.
+    source : Ladder, Walk, several of them, or Pool
+        The runs.
     beta : float
         Inverse temperature of the target exp(-beta U).
 
     Returns
     -------
-    None
-        The text is printed.
+    str
+        Some lines; print them.
 
     Examples
     --------
-    >>> observables.report(ladder)
+    >>> print(observables.report(ladder))
     """
-    print(in_words(Pool.of(ladder), diagnostics(ladder, beta), beta))
+    if isinstance(source, Ladder | Walk):
+        return source.report(beta)
+    return "\n".join(findings(Pool.of(source), beta))
+
+
+def findings(pool: Pool, beta: float) -> list[str]:
+    """log Z with its error, and for ladders the diagnostics; why there is none, if it cannot be given."""
+    try:
+        found = partition_function(pool, beta)
+        lines = [f"log Z = {number(float(found.log_z), float(found.log_z_err))} at beta = {beta:g}"]
+        return lines + (in_words(pool, diagnostics(pool, beta), beta).splitlines() if pool.of_ladders else [])
+    except (ValueError, RuntimeError, ArithmeticError) as cause:
+        return [f"log Z at beta = {beta:g} cannot be given: {str(cause).splitlines()[0]}"]
 
 
 def in_words(pool: Pool, found: xr.Dataset, beta: float) -> str:
@@ -152,9 +168,12 @@ def in_words(pool: Pool, found: xr.Dataset, beta: float) -> str:
     first = pool.ladders[0]
     kind = "quenched" if first.method == "quench" else "tempered"
     counts = [len(replica.level) for replica in pool.replicas]
+    several = [
+        f"{first.problem}: {len(pool.ladders)} {kind} ladders, {_several(len(pool.replicas), 'replica')} of "
+        f"{_range(counts)} levels and {pool.replicas[0].shape[1]} particles.",
+    ]
     lines = [
-        f"{first.problem}: {kind} ladder, {_several(len(pool.replicas), 'replica')} of "
-        f"{_range(counts)} levels and {pool.replicas[0].shape[1]} particles; outcome: {first.outcome.value}.",
+        *(several if len(pool.ladders) > 1 else []),
         f"At beta = {beta:g} it has {found['ess'].sum().item():.0f} effective samples, spread over "
         f"{_range(found['rungs'].values)} levels a replica; the prior draws carry "
         f"{found['prior_share'].mean().item():.1%} of the weight.",
@@ -181,7 +200,7 @@ def in_words(pool: Pool, found: xr.Dataset, beta: float) -> str:
 def _words_on_agreement(found: xr.Dataset) -> list[str]:
     log_z = found["log_z"].values
     lines = [
-        f"log Z = {log_z.mean():.3f}" + (f", replicas scatter by {np.std(log_z, ddof=1):.3f}" if len(log_z) > 1 else "")
+        f"log Z of replicas scatters by {np.std(log_z, ddof=1):.3f}" if len(log_z) > 1 else "There is one replica"
     ]
     if "genealogy_error" in found:
         lines[0] += f"; the genealogy of one replica predicts {found['genealogy_error'].item():.3f}"

@@ -8,13 +8,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from observables.distributions import distribution as _distribution
-from observables.figure_style import COLOURS, band, style, symbol
+from observables.figure_style import COLOURS, band, mark_doubt, model_symbol, panels, style, symbol
 from observables.samples.pool import Pool, Source
 from observables.spectrum import density_of_states as _density_of_states
 from observables.spectrum import energy_distribution as _energy_distribution
 from observables.thermal import thermodynamics
+from quenchphys.ladder import Ladder
+from quenchphys.walk import Walk
 
 
 def ladder(source: Source, axes: Any = None) -> np.ndarray:
@@ -55,6 +58,72 @@ def ladder(source: Source, axes: Any = None) -> np.ndarray:
         axes[1].set_ylabel(r"$\log\,G_k$" if quenched else r"$\log\,Z(\beta_k)$")
         axes[2].set(ylabel="acceptance", xlabel="level $k$", ylim=(0, 1))
         axes[0].figure.align_ylabels(axes)
+    return axes
+
+
+def run(source: Ladder | Walk, beta: float = 1.0) -> Figure:
+    """One run on one page: the levels of a ladder, or the energies of the chains of a walk, and P(E).
+
+    Parameters
+    ----------
+    source : Ladder or Walk
+        The run.
+    beta : float
+        Inverse temperature of P(E).
+
+    Returns
+    -------
+    Figure
+        Marked if the run is not to be trusted.
+
+    Examples
+    --------
+    >>> observables.plot.run(ladder).savefig("ladder.png")
+    """
+    with style():
+        if isinstance(source, Ladder):
+            drawing, axes = panels(4, columns=2)
+            ladder(source, axes[:3])
+            trusted = source.outcome.trusted
+        else:
+            drawing, axes = panels(3, columns=3)
+            walk(source, axes[:2])
+            trusted = float(source.attrs.get("undefined", 0.0)) == 0
+        try:
+            energy_distribution(_energy_distribution(source, beta, bins="adaptive"), ax=axes[-1])
+        except ValueError as cause:  # too few samples at this temperature
+            axes[-1].text(0.5, 0.5, str(cause), ha="center", va="center", wrap=True, transform=axes[-1].transAxes)
+        drawing.suptitle(f"{model_symbol(source.problem)}, {source.attrs.get('dimension', '?')} sites")
+        mark_doubt(drawing, trusted)
+    return drawing
+
+
+def walk(source: Walk, axes: Any = None) -> np.ndarray:
+    """The energies of the chains of the first group over the sweeps, and the acceptance of every group.
+
+    Parameters
+    ----------
+    source : Walk
+        The walk.
+    axes : two Axes
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    array of two Axes
+
+    Examples
+    --------
+    >>> observables.plot.walk(walk)
+    """
+    with style():
+        axes = np.asarray(panels(2)[1] if axes is None else axes)
+        axes[0].plot(source.energy[0], linewidth=0.6, alpha=0.8)
+        axes[0].set(xlabel="sweep", ylabel="energy $U$ of the first group")
+        groups = np.arange(source.energy.shape[0])
+        if "acceptance" in source.data:
+            axes[1].plot(groups, source.data["acceptance"].values, "o", markersize=4)
+        axes[1].set(xlabel="group", ylabel="acceptance", ylim=(0, 1))
     return axes
 
 

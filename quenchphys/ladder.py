@@ -10,6 +10,7 @@ from typing import Any
 
 import xarray as xr
 
+from quenchphys.console.presentation import described as described_by
 from quenchphys.console.report import describe
 from quenchphys.outcome import Outcome
 from quenchphys.run import Run
@@ -17,7 +18,7 @@ from quenchphys.storage.netcdf import json_fault, plain_attributes, read_netcdf,
 from quenchphys.storage.schema import LADDER, LADDER_FORMAT, LADDER_GROUPS, first_fault, labelled
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ladder(Run):
     """A finished run of `quench` or `temper`: a tree of datasets, and an outcome that says whether to trust it.
 
@@ -175,21 +176,41 @@ class Ladder(Run):
             raise ValueError(f"{path} does not hold a ladder: {fault}.")
         return cls(tree)
 
-    def report(self) -> str:
-        """Say in words how the ladder ended, and why it can or cannot be trusted.
+    def __repr__(self) -> str:
+        count = self.levels["level_count"].values if "level_count" in self.levels else [self.levels.sizes["level"]]
+        parameter = "energy" if self.method == "quench" else "beta"
+        low, high = float(self.levels[parameter].min()), float(self.levels[parameter].max())
+        levels = f"{min(count)}" if min(count) == max(count) else f"{min(count)}-{max(count)}"
+        particles = f"{self.levels.sizes['replica']} replicas of {self.particles.sizes['particle']} particles"
+        facts = {
+            "outcome": f"{self.outcome.value} ({'can be trusted' if self.outcome.trusted else 'NOT TO BE TRUSTED'})",
+            "size": f"{particles}, {levels} levels, {parameter} {low:.6g} to {high:.6g}",
+            "recorded": ", ".join(["energy", *self.observables]),
+            "made": self._made(),
+        }
+        return described_by(facts, f"Ladder: {self.method} of {self.problem}")
+
+    def report(self, beta: float = 1.0) -> str:
+        """Say in words how the ladder ended, why it can or cannot be trusted, and what log Z is.
+
+        Parameters
+        ----------
+        beta
+            Inverse temperature of log Z and of the diagnostics.
 
         Returns
         -------
         str
             A few lines: outcome, size, acceptance, ancestors, every doubt, and what was checked and what cannot be: a mode
-            that no prior draw and no particle came near and that nobody named as a phase.
+            that no prior draw and no particle came near and that nobody named as a phase; then log Z with its error,
+            effective samples, and the agreement of replicas.
 
         Examples
         --------
         >>> print(ladder.report().splitlines()[0])
         quench of gaussian: converged (can be trusted)
         """
-        return describe(self)
+        return self._with_findings(describe(self), beta)
 
 
 def described(tree: xr.DataTree) -> xr.DataTree:

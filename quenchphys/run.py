@@ -7,6 +7,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from quenchphys.console.forecast import duration
+from quenchphys.console.presentation import as_html, presenter
+
 
 class Run:
     """Base of `Ladder` and `Walk`: the problem that was sampled, its couplings and phases, and the settings.
@@ -19,6 +22,45 @@ class Run:
     >>> run.couplings["mu2"]  # value, observable, factor
     (2.2957, 'phi2', 0.5)
     """
+
+    def _repr_html_(self) -> str:
+        """A card for notebooks: outcome, log Z with its error, P(E)."""
+        shown = presenter()
+        return as_html(repr(self)) if shown is None else shown.card(self)
+
+    def plot(self, **named: Any) -> Any:
+        """Draw the run: the levels of a ladder with P(E), or the energies of the chains of a walk.
+
+        Parameters
+        ----------
+        named
+            As in `observables.plot.run`.
+
+        Returns
+        -------
+        Figure
+            To be saved by its `savefig`.
+
+        Examples
+        --------
+        >>> ladder.plot().savefig("ladder.png")
+        """
+        shown = presenter()
+        if shown is None:
+            raise RuntimeError("There is nothing that draws runs: the package `observables` is not installed.")
+        return shown.plot(self, **named)
+
+    def _with_findings(self, text: str, beta: float) -> str:
+        """A report, and what the analysis adds to it."""
+        shown = presenter()
+        return text if shown is None else "\n".join([text, *shown.words(self, beta)])
+
+    def _made(self) -> str:
+        """Seed, time and date, in one line."""
+        words = [f"seed {self.attrs['seed']}"] if "seed" in self.attrs else []
+        words += [duration(float(self.attrs["wall_time"]))] if "wall_time" in self.attrs else []
+        words += [str(self.attrs["created"])[:16].replace("T", " ")] if "created" in self.attrs else []
+        return ", ".join(words)
 
     @property
     def attrs(self) -> Mapping[Any, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from quenchphys.console.presentation import described
 from quenchphys.run import Run
 from quenchphys.storage.netcdf import json_fault, plain_attributes, read_netcdf, write_netcdf
 from quenchphys.storage.schema import WALK, WALK_FORMAT, first_fault, labelled
@@ -18,7 +19,7 @@ from quenchphys.storage.schema import WALK, WALK_FORMAT, first_fault, labelled
 OWN_VARIABLES = frozenset(row.name for row in WALK)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Walk(Run):
     """What multicanonical chains sampled; `quenchphys.multicanonical` returns one.
 
@@ -110,13 +111,28 @@ class Walk(Run):
         data.attrs = plain_attributes(self.data.attrs) | {"format": WALK_FORMAT}
         return write_netcdf(data, path, overwrite=overwrite)
 
-    def report(self) -> str:
-        """In words: what was sampled, by how many chains, and how well they moved.
+    def __repr__(self) -> str:
+        groups, sweeps, chains = self.energy.shape
+        facts = {
+            "size": f"{groups} groups of {chains} chains, {sweeps} sweeps",
+            "energy": f"{float(np.min(self.energy)):.6g} to {float(np.max(self.energy)):.6g}",
+            "recorded": ", ".join(["energy", *self.observables]),
+            "made": self._made(),
+        }
+        return described(facts, f"Walk: multicanonical chains of {self.problem}")
+
+    def report(self, beta: float = 1.0) -> str:
+        """In words: what was sampled, by how many chains, how well they moved, and what log Z is.
+
+        Parameters
+        ----------
+        beta
+            Inverse temperature of log Z.
 
         Returns
         -------
         str
-            Three lines.
+            A few lines.
 
         Examples
         --------
@@ -125,7 +141,7 @@ class Walk(Run):
         groups, sweeps, chains = self.energy.shape
         acceptance = f", acceptance {float(self.data['acceptance'].mean()):.2f}" if "acceptance" in self.data else ""
         undefined = float(self.attrs.get("undefined", 0.0))
-        return "\n".join(
+        own = "\n".join(
             [
                 f"walk of {self.problem}: {groups} groups of {chains} multicanonical chains, {sweeps} sweeps{acceptance}",
                 f"energies from {self.energy.min():.6g} to {self.energy.max():.6g}, the weight is given from "
@@ -134,6 +150,7 @@ class Walk(Run):
                 f"NOT TO BE TRUSTED: the energy was undefined (NaN) for {undefined:.2g} of the moves",
             ]
         )
+        return self._with_findings(own, beta)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Walk:

@@ -13,8 +13,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("lattices", "quenchphys", "observables", "workflows")
 
-# Modules of the engine that observables may use: runs, how they ended, their files, and helpers without parameters.
+# Modules of the engine that observables may use: runs, how they ended, how they are shown, their files, and helpers without
+# parameters.
 FOR_OBSERVABLES = (
+    "quenchphys.console.presentation",
     "quenchphys.files",
     "quenchphys.ladder",
     "quenchphys.outcome",

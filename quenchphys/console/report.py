@@ -54,11 +54,22 @@ def _headline(ladder: Ladder) -> list[str]:
         f"({'can be trusted' if outcome.trusted else 'NOT TO BE TRUSTED'})",
         WORDS[outcome],
         f"{len(count)} replicas of {ladder.particles.sizes['particle']} particles, {_span(count)} levels, "
-        f"{parameter} from {np.mean(firsts):.6g} to {np.mean(ends):.6g}, {ladder.attrs['wall_time']:.1f} s",
-        f"acceptance {float(levels['acceptance'].mean()):.2f} "
-        f"(lowest {float(levels['acceptance'].min()):.2f}), move per level {float(levels['displacement'].median()):.2f} "
-        f"of a coordinate's scale, ancestors left {_span(_lineages(ladder))}",
+        f"{parameter} from {np.mean(firsts):.6g} to {np.mean(ends):.6g}, {ladder.attrs.get('wall_time', 0.0):.1f} s",
+        *_moves(ladder),
     ]
+
+
+def _moves(ladder: Ladder) -> list[str]:
+    """Acceptance, moves and ancestors, as far as they were recorded."""
+    levels, words = ladder.levels, []
+    if "acceptance" in levels:
+        acceptance = levels["acceptance"]
+        words.append(f"acceptance {float(acceptance.mean()):.2f} (lowest {float(acceptance.min()):.2f})")
+    if "displacement" in levels:
+        words.append(f"move per level {float(levels['displacement'].median()):.2f} of a coordinate's scale")
+    if "lineages" in levels:
+        words.append(f"ancestors left {_span(_lineages(ladder))}")
+    return [", ".join(words)] if words else []
 
 
 def _limits(ladder: Ladder) -> list[str]:
@@ -80,16 +91,16 @@ def _pilots(ladder: Ladder) -> list[str]:
 
 
 def _doubts(ladder: Ladder) -> list[str]:
-    outcomes = enumerate(json.loads(ladder.attrs["replica_outcomes"]))
+    outcomes = enumerate(json.loads(ladder.attrs.get("replica_outcomes", "[]")))
     others = [f"replica {r} ended with {outcome!r}" for r, outcome in outcomes if outcome != ladder.outcome.value]
     lines = [f"Not all replicas ended alike: {', '.join(others)}"] if others else []
-    if ladder.attrs["undefined_draws"]:
+    if ladder.attrs.get("undefined_draws"):
         lines.append(f"{ladder.attrs['undefined_draws']} prior draws had an undefined (NaN) energy")
     if ladder.method == "quench" and (doubt := too_soft(ladder)):
         lines.append(doubt)
     if ladder.outcome is Outcome.LAGGED:
         lines.append(_lag(ladder))
-    if _lineages(ladder).min() == 1:
+    if "lineages" in ladder.levels and _lineages(ladder).min() == 1:
         lines.append(
             "All particles of a replica descend from one ancestor: take its error bar from lagged genealogies or replicas"
         )
@@ -108,7 +119,10 @@ def _lag(ladder: Ladder) -> str:
 
 
 def _level_count(ladder: Ladder) -> np.ndarray:
-    return ladder.levels["level_count"].values
+    levels = ladder.levels
+    if "level_count" in levels:
+        return levels["level_count"].values
+    return np.full(levels.sizes["replica"], levels.sizes["level"])
 
 
 def _lineages(ladder: Ladder) -> np.ndarray:

@@ -93,16 +93,15 @@ def test_share_of_the_lower_phase(ladder):
     assert abs(found.ordered_share - 0.5) < 4 * found.ordered_share_err < 0.2
 
 
-def test_report_says_what_matters(ladder, capsys):
-    observables.report(ladder)
-    text = capsys.readouterr().out
+def test_report_says_what_matters(ladder):
+    text = observables.report(ladder)
+    assert text == ladder.report(), "there is one report"
     for part in ("8 replicas", "effective samples", "log Z = ", "Quadrature", "WHAM minus telescoped"):
         assert part in text
     assert "WARNING" not in text
     tree = ladder.tree.copy()
     tree.attrs = {**ladder.attrs, "outcome": "frozen"}
-    observables.report(type(ladder)(tree))
-    assert "WARNING: the ladder did not end as it should" in capsys.readouterr().out
+    assert "WARNING: the ladder did not end as it should" in observables.report(type(ladder)(tree))
 
 
 def test_diagnostics_add_up(ladder):
@@ -116,12 +115,11 @@ def test_diagnostics_add_up(ladder):
     assert 0.3 < found.replica_spread / found.genealogy_error < 2.5
 
 
-def test_disagreeing_replicas_are_noticed(ladder, capsys):
+def test_disagreeing_replicas_are_noticed(ladder):
     tree = ladder.tree.copy()
     shifted = ladder.levels["log_volume"] + 3.0 * np.arange(8).reshape(8, 1)
     tree["levels"].dataset = ladder.levels.assign(log_volume=shifted)
-    observables.report(observables.Pool(type(ladder)(tree), volumes="telescoped"))
-    assert "replicas disagree" in capsys.readouterr().out
+    assert "replicas disagree" in observables.report(observables.Pool(type(ladder)(tree), volumes="telescoped"))
 
 
 def test_figures_show_the_numbers(ladder):

@@ -38,7 +38,7 @@ def run(chosen: Namespace) -> Exit:
         ladder.save(chosen.out, overwrite=chosen.overwrite)
         if first():
             shutil.rmtree(checkpoint)
-    observables.report(ladder)
+    print(observables.report(ladder))
     print(f"written to {chosen.out}")
     return trust(ladder)
 

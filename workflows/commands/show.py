@@ -18,10 +18,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(chosen: Namespace) -> Exit:
     found = read(chosen.file)
-    if isinstance(found, qp.Ladder):
-        observables.report(found)
-    elif isinstance(found, qp.Walk):
-        print(found.report())
+    if isinstance(found, qp.Ladder | qp.Walk):
+        print(observables.report(found))
     else:
         print(summary(found))
     return trust(found)

@@ -8,7 +8,8 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
-from workflows.results.result import Result, heading, number, title
+from observables.numbers import number
+from workflows.results.result import Result, heading, title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import xarray as xr
 
+from observables.numbers import number
 from quenchphys.console.forecast import duration
 
 if TYPE_CHECKING:  # matplotlib takes a second to import, and a table needs none of it
@@ -24,15 +24,6 @@ class Result(NamedTuple):
     """The lines that the command prints."""
     figure: Callable[[xr.Dataset], Figure]
     """The figure, drawn from the result alone."""
-
-
-def number(value: float, error: float) -> str:
-    """A value with its error in the last digits: 2.29493(95)."""
-    if not (np.isfinite(value) and np.isfinite(error)) or error <= 0:
-        return f"{value:.6g}"
-    digits = max(0, 1 - int(np.floor(np.log10(error))))
-    shown = f"{error * 10**digits:.0f}" if digits else f"{error:.0f}"
-    return f"{value:.{digits}f}({shown})"
 
 
 def measured(result: xr.Dataset, name: str, **where: object) -> str:
