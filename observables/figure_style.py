@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -12,6 +12,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from observables.headings import given_couplings, size_of
 
 COLOURS = ["#1f4e79", "#c0504d", "#4f8f5b", "#8064a2", "#d08b2c", "#5b9aa0"]
 DOUBT = "#b00020"
@@ -180,6 +182,14 @@ def symbol(name: str) -> str:
 def model_symbol(name: str) -> str:
     """The name of a model as it is printed."""
     return f"${MODELS[name]}$" if name in MODELS else name.replace("_", " ")
+
+
+def title_of(attrs: Mapping[Any, Any]) -> str:
+    """Model, lattice and couplings of a run or a result, as they are printed in a figure."""
+    words = [model_symbol(str(attrs.get("problem", "a problem")))]
+    words += [f"${text}$" if text.startswith("L") else text for text in size_of(attrs)]
+    words += [rf"${SYMBOLS.get(name, name)} = {value:.6g}$" for name, value in given_couplings(attrs).items()]
+    return ", ".join(words)
 
 
 def mark_doubt(figure: Figure, trusted: bool) -> None:

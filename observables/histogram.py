@@ -16,7 +16,7 @@ from observables.samples.pool import Pool
 Array = np.ndarray
 
 FINE_BINS = 400
-ADAPTIVE_BINS = 160  # of a figure
+ADAPTIVE_BINS = 100  # of a figure
 ENOUGH = 30  # effective samples without which a fine bin has no value
 TAIL = 1e-6  # of the probability lies outside the range chosen for a histogram, at each end
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from observables.distributions import distribution as _distribution
-from observables.figure_style import COLOURS, band, mark_doubt, model_symbol, panels, style, symbol
+from observables.figure_style import COLOURS, band, mark_doubt, panels, style, symbol, title_of
 from observables.samples.pool import Pool, Source
 from observables.spectrum import density_of_states as _density_of_states
 from observables.spectrum import energy_distribution as _energy_distribution
@@ -93,7 +93,7 @@ def run(source: Ladder | Walk, beta: float = 1.0) -> Figure:
             energy_distribution(_energy_distribution(source, beta, bins="adaptive"), ax=axes[-1])
         except ValueError as cause:  # too few samples at this temperature
             axes[-1].text(0.5, 0.5, str(cause), ha="center", va="center", wrap=True, transform=axes[-1].transAxes)
-        drawing.suptitle(f"{model_symbol(source.problem)}, {source.attrs.get('dimension', '?')} sites")
+        drawing.suptitle(title_of(source.attrs))
         mark_doubt(drawing, trusted)
     return drawing
 

@@ -19,6 +19,7 @@ from quenchphys.ladder import Ladder
 from quenchphys.walk import Walk
 
 GOOD, BAD = "#2e7d32", "#b00020"
+DEEPEST = 15.0  # nats below its peak to which a small P(E) is drawn
 CARD = (
     "display:inline-block;border:1px solid #ccc;border-left:5px solid {colour};border-radius:4px;padding:6px 12px;"
     "font-family:sans-serif;font-size:90%;line-height:1.45"
@@ -86,6 +87,7 @@ def _log_z_and_distribution(run: Ladder | Walk) -> tuple[str, str]:
         spectrum = energy_distribution(pool, bins="adaptive")
     except (ValueError, RuntimeError, ArithmeticError) as cause:
         return f"cannot be given: {str(cause).splitlines()[0]}", ""
-    picture = sparkline(spectrum["energy"], np.exp(spectrum["log_p"]), "P(E)")
+    log_p = spectrum["log_p"].values
+    picture = sparkline(spectrum["energy"], np.where(log_p > np.nanmax(log_p) - DEEPEST, log_p, np.nan), "log P(E)")
     return f"{number(float(found.log_z), float(found.log_z_err))} at beta = 1", picture
 

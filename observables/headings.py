@@ -1,0 +1,47 @@
+"""What a run or a result is of, in one line: model, lattice, couplings, seed and time, from its attributes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+Attributes = Mapping[Any, Any]
+
+
+def heading_of(attrs: Attributes) -> str:
+    """Model, lattice, couplings, seed and time.
+
+    Parameters
+    ----------
+    attrs : mapping
+        Attributes of a ladder, a walk or a result.
+
+    Returns
+    -------
+    str
+        Such as "phi6, L = 8, lam = -1, eta = 0.2, seed 0, 16 s".
+    """
+    words = [str(attrs.get("problem", "a problem")), *size_of(attrs)]
+    words += [f"{name} = {value:.6g}" for name, value in given_couplings(attrs).items()]
+    words += [f"seed {attrs['seed']}"] if "seed" in attrs else []
+    words += [f"{float(attrs['wall_time']):.3g} s"] if "wall_time" in attrs else []
+    return ", ".join(words)
+
+
+def size_of(attrs: Attributes) -> list[str]:
+    """L of a square or a cube, else the lengths; nothing for a problem without a shape."""
+    try:
+        shape = json.loads(attrs.get("parameters", "{}")).get("shape")
+    except (TypeError, ValueError, AttributeError):
+        return []
+    if not isinstance(shape, list) or not shape:
+        return []
+    alike = len(shape) > 1 and len(set(shape)) == 1
+    return [f"L = {shape[0]}" if alike else " x ".join(map(str, shape))]
+
+
+def given_couplings(attrs: Attributes) -> dict[str, float]:
+    """Couplings that were given; the one that a study looks for is left out."""
+    couplings = json.loads(attrs.get("couplings", "{}"))
+    return {name: float(term[0]) for name, term in couplings.items() if name != attrs.get("coupling")}
