@@ -60,7 +60,7 @@ def call_of(function: Callable[..., Any], given: Mapping[str, Any]) -> str:
     return f"workflows.{function.__name__}({', '.join(words)})"
 
 
-def provenance(request: Mapping[str, Any], call: str, seconds: float, gradients: float) -> dict[str, Any]:
+def study_attributes(request: Mapping[str, Any], call: str, seconds: float, gradients: float) -> dict[str, Any]:
     """The attributes of a study.
 
     Parameters

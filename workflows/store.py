@@ -43,7 +43,7 @@ from quenchphys.storage.netcdf import (
     write_whole,
 )
 from workflows.budget import LadderSettings
-from workflows.provenance import OF_ONE_RUN, provenance
+from workflows.provenance import OF_ONE_RUN, study_attributes
 
 FORMAT = 4  # of requests and kept files; earlier ones have no fingerprints
 FOLDER = ".ladders"  # how the name of the folder of kept files ends
@@ -205,7 +205,7 @@ class Study:
         of_the_answer = {name: value for name, value in result.attrs.items() if name not in OF_ONE_RUN}
         seconds = time.monotonic() - self._begun + self._earlier
         result = result.copy()
-        result.attrs = of_the_answer | provenance(self._request, self._call, seconds, self._gradients)
+        result.attrs = of_the_answer | study_attributes(self._request, self._call, seconds, self._gradients)
         if self.path is not None:
             write_netcdf(result, self.path, overwrite=self.overwrite)
             self.message(f"result: {self.path}")

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
 import time
 
+import matplotlib.pyplot as plt
 import pytest
+from matplotlib.text import Text
 
+import quenchphys as qp
 import workflows
+from tests.support.pages import check_in_browser, check_page
 from workflows.command_line import main
 from workflows.commands import all_commands
-from workflows.results import RESULTS
+from workflows.results import RESULTS, draw
 
-QUICK = ["--L", "4", "--quick", "--silent"]
+QUICK = ["--L", "4", "--quick", "--no-progress"]
 POINT = ["coexistence", "--bracket", "2.2", "2.5", *QUICK]
 
 
@@ -43,6 +48,35 @@ def test_a_ladder_can_be_shown_and_drawn(run, capsys):
     assert "replicas" in capsys.readouterr().out
     assert main(["plot", str(ladder), "--out", str(folder / "ladder.png")]) == 0
     assert main(["plot", str(folder / "run.nc"), "--out", str(folder / "again.pdf")]) == 0
+
+
+def test_a_result_knows_its_study_and_not_its_parts(run):
+    folder, _ = run
+    result = workflows.load_result(folder / "run.nc")
+    assert result.attrs["seed"] == 0 and result.attrs["format"] == "quenchphys result 1"
+    settings = json.loads(result.attrs["settings"])
+    assert settings["sweeps"] == 320 and settings["pilot_particles"] == 64
+    parts = [qp.load(file).attrs for file in (folder / "run.ladders").glob("*.nc")]
+    assert result.attrs["gradients"] == sum(part["gradients"] for part in parts)
+    assert result.attrs["wall_time"] > sum(part["wall_time"] for part in parts)
+    assert result.attrs["command"].startswith("quenchphys coexistence --bracket 2.2 2.5 --L 4 --quick")
+    assert "study" not in result.attrs and "undefined" not in result.attrs
+
+
+def test_table_and_figure_name_what_they_are_of(run, capsys):
+    folder, _ = run
+    main(["show", str(folder / "run.nc")])
+    assert "coexistence of phi6, L = 4, lam = -1, eta = 0.2, seed 0, " in capsys.readouterr().out
+    result = workflows.load_result(folder / "run.nc")
+    drawing = draw(result, "two-column")
+    words = [text.get_text() for text in drawing.findobj(Text)]
+    assert any(r"$\phi^6$, $L = 4$, $\lambda = -1$" in word and r"$\mu^2$ = " in word for word in words)
+    assert {"(a)", "(b)", "(c)", "phase cut"} <= set(words)
+    assert drawing.get_size_inches()[0] == 7.0
+    assert "not to be trusted" not in words
+    doubted = draw(result.assign_attrs(trusted=0))
+    assert "not to be trusted" in [text.get_text() for text in doubted.findobj(Text)]
+    plt.close("all")
 
 
 @pytest.mark.parametrize(
@@ -131,8 +165,22 @@ def test_an_old_option_is_explained_in_one_line(tmp_path, capsys):
 
 def test_every_workflow_has_a_table_a_figure_and_a_command():
     assert set(RESULTS) == {"calibrate", "coexistence", "finite_size_scaling", "partition_function"}
-    commands = {"calibrate", "coexistence", "fss", "plot", "quench", "show", "zbeta"}
+    commands = {"calibrate", "coexistence", "fss", "plot", "quench", "report", "show", "zbeta"}
     assert {command.name for command in all_commands()} == commands
+
+
+def test_a_report_is_one_page_that_needs_nothing_else(run, capsys):
+    folder, _ = run
+    page = folder / "run.html"
+    assert main(["report", str(folder / "run.nc"), "--out", str(page)]) == 0
+    text = page.read_text()
+    check_page(text)
+    in_order = ("Can be trusted", "mu2, equal weight", "<svg", "crossings between the phases", "autocorrelation time", "Settings")
+    places = [text.index(words) for words in (*in_order, "versions", "quenchphys coexistence --bracket")]
+    assert places == sorted(places), "the verdict comes first"
+    assert main(["report", str(folder / "run.nc"), "--out", str(page)]) == 2
+    assert "exists already" in capsys.readouterr().err
+    check_in_browser(page)
 
 
 def test_ctrl_c_leaves_what_was_computed(tmp_path, ctrl_c):
