@@ -15,7 +15,7 @@ from observables.checks import diagnostics, report
 from observables.critical import binder
 from observables.distributions import distribution
 from observables.draws import posterior
-from observables.efficiency import efficiency
+from observables.effective_samples import efficiency
 from observables.equal_point import coexisting_phases, equal_height, equal_weight
 from observables.evidence import bayes_factor
 from observables.level_quadrature import level_marginal, quadrature

@@ -9,9 +9,8 @@ labels y of all training examples
 
     U = sum_i [ log sum_k exp f_k(z_i) - f_{y_i}(z_i) ],     Z = E_pi[exp(-U)]  the evidence.
 
-Whole populations are evaluated at once, with the examples along the last axis, where they are contiguous: products of small
-matrices with long rows are two to four times faster on a CPU than those that `vmap` makes of the energy of one network
-(`benchmarks/speed/networks.py`).
+Examples run along the last axis, where they are contiguous: on a CPU the products of small matrices with such long rows are up
+to twice as fast as those with a row for each example (`benchmarks/speed/networks.py`).
 """
 
 from __future__ import annotations
@@ -119,17 +118,6 @@ class Network(StandardNormal):
     def energy(self, x: Array) -> Array:
         """U of one configuration."""
         return self.loss(self.predict(x))
-
-    def energy_and_grad(self, x: Array) -> tuple[Array, Array]:
-        """U (m,) and dU/dx (m, D) of a batch."""
-
-        def total(x: Array) -> tuple[Array, Array]:
-            energy = -jnp.sum(log_likelihood(self.logits(x, self.inputs), self.labels), axis=-1)
-            return jnp.sum(energy), energy
-
-        # The energies of a batch do not depend on each other, so the gradient of their sum holds all gradients.
-        (_, energy), gradient = jax.value_and_grad(total, has_aux=True)(x)
-        return energy, gradient
 
     def test_log_likelihood(self, x: Array) -> Array:
         """log p(y_i | z_i, x) of the test examples, (m, n_test) for a batch of configurations (m, D)."""

@@ -75,9 +75,9 @@ def _log_weights(replica: Replica) -> Array:
         width = -np.gradient(replica.level) if len(replica.level) > 1 else np.ones(1)
         log_q = log_w + (replica.telescoped - replica.level + np.log(width))[:, None]
     else:
-        log_mixture = logsumexp(
-            -replica.level * energy[..., None] - replica.telescoped, axis=-1
-        )  # over all stages, for every particle
+        log_mixture = np.full_like(energy, -np.inf)
+        for beta, log_z in zip(replica.level, replica.telescoped, strict=True):  # all at once would need much memory
+            log_mixture = np.logaddexp(log_mixture, -beta * energy - log_z)
         log_q = log_w - energy - log_mixture
     return np.where(np.isfinite(log_q), log_q, -np.inf).ravel()
 
