@@ -9,8 +9,8 @@ labels y of all training examples
 
     U = sum_i [ log sum_k exp f_k(z_i) - f_{y_i}(z_i) ],     Z = E_pi[exp(-U)]  the evidence.
 
-Examples run along the last axis, where they are contiguous: on a CPU the products of small matrices with such long rows are up
-to twice as fast as those with a row for each example (`benchmarks/speed/networks.py`).
+Examples run along the last axis, where they are contiguous: on a CPU the products of small matrices with such long rows are
+up to twice as fast as those with a row for each example (`benchmarks/speed/networks.py`).
 """
 
 from __future__ import annotations

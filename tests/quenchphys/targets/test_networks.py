@@ -73,8 +73,8 @@ def test_energy_and_gradient(path, hidden, activation):
         assert float(value) == pytest.approx(by_hand(model, own, model.inputs, model.labels).sum(), rel=1e-5)
     assert float(model.loss(model.predict(x[0]))) == pytest.approx(float(energy[0]), rel=1e-5)
     # Along the gradient, in float64 and by hand, where a step may be small enough for the kinks of ReLU.
-    direction = np.asarray(gradient[0], float) / np.linalg.norm(gradient[0])
-    sides = [by_hand(model, np.asarray(x[0], float) + h * direction, model.inputs, model.labels).sum() for h in (1e-5, -1e-5)]
+    start, direction = np.asarray(x[0], float), np.asarray(gradient[0], float) / np.linalg.norm(gradient[0])
+    sides = [by_hand(model, start + h * direction, model.inputs, model.labels).sum() for h in (1e-5, -1e-5)]
     assert np.linalg.norm(gradient[0]) == pytest.approx((sides[0] - sides[1]) / 2e-5, rel=1e-3)
     seen = jax.jit(model.test_log_likelihood)(x)
     assert np.allclose(seen[0], -by_hand(model, x[0], model.test_inputs, model.test_labels), rtol=1e-4, atol=1e-5)
