@@ -39,7 +39,7 @@ def test_evidence_of_a_linear_model():
     exact = -0.5 * (np.linalg.slogdet(covariance / NOISE**2)[1] + LABELS @ np.linalg.solve(covariance, LABELS))
     weight = np.exp(-np.asarray(jax.jit(jax.vmap(model.energy))(model.sample_prior(jax.random.key(0), 200_000)), float))
     error = weight.std() / weight.mean() / np.sqrt(len(weight))
-    assert error < 0.02
+    assert error < 0.05
     assert np.log(weight.mean()) == pytest.approx(exact, abs=3 * error)
 
 
