@@ -16,9 +16,11 @@ def to_arviz(ladder: Source, draws: int = 1000, beta: float = 1.0, *, seed: int 
 
     Samples are drawn by weight from all of them together, so that means over all chains and draws are those of
     `order_parameters`.  They stay in order: chain 0 holds the samples of the first replica (or group of chains), and so on;
-    where replicas differ in Z, a chain has a few of its neighbour.  Draws of a walk keep the order of sampling: ArviZ's
-    effective sample size sees their correlations if there are about as many draws as sweeps.  Draws of a ladder have no order: there r_hat compares replicas, but the
-    effective sample size is no more than the number of draws, and the errors of `order_parameters` are the ones to use.
+    where replicas differ in Z, a chain has a few of its neighbour.
+
+    Draws of a walk keep the order of sampling: ArviZ's effective sample size sees their correlations if there are about as
+    many draws as sweeps.  Draws of a ladder have no order: r_hat compares replicas, but the effective sample size is that of
+    independent draws, so use the errors of `order_parameters`.
 
     Parameters
     ----------

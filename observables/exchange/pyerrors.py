@@ -53,7 +53,7 @@ def to_pyerrors(walk: Source, beta: float = 1.0, **couplings: Any) -> dict[str, 
     """
     pool = Pool.of(walk)
     if pool.of_ladders:
-        raise TypeError("to_pyerrors needs a walk: the gamma method sums autocorrelations along chains, and ladders have none.")
+        raise TypeError("to_pyerrors needs a walk: the gamma method sums correlations along chains, and ladders have none.")
     pyerrors = library("pyerrors", "to_pyerrors")
     targets = Targets.single(pool, beta, couplings, "Observables of pyerrors have")
     estimate(pool, targets, no_moments)

@@ -1,4 +1,4 @@
-"""Replicas of ladders with their self-consistent volumes, kept while the ladder lives: they are most of the cost of an answer.
+"""Replicas of ladders with self-consistent volumes, kept while the ladder lives, because they are costly.
 
 A ladder may be changed in place, so a checksum of everything that is read from it tells whether what was kept still holds.
 """
@@ -8,8 +8,6 @@ from __future__ import annotations
 import weakref
 import zlib
 from typing import NamedTuple
-
-import numpy as np
 
 from observables.samples.of_ladders import Replica, replicas_of
 from observables.samples.wham import with_self_consistent_volumes
@@ -54,6 +52,6 @@ def checksum_of(ladder: Ladder) -> int:
         for name, variable in group.variables.items():
             values = variable.values
             text = f"{name} {values.dtype} {values.shape}".encode()
-            data = np.ascontiguousarray(values) if values.dtype.kind in "biuf" else repr(values.tolist()).encode()
+            data = values.tobytes() if values.dtype.kind in "biuf" else repr(values.tolist()).encode()
             found = zlib.adler32(data, zlib.crc32(text, found))
     return found
