@@ -78,9 +78,10 @@ def _of_replica(replica: Replica, every: int, rng: np.random.Generator) -> Reduc
     particles = replica.shape[1]
     size = 8.0 * (len(levels) + 1) * (replica.draws + len(levels) * particles)
     if size > LARGEST:
+        enough = int(np.ceil(every * np.sqrt(size / LARGEST)))
         raise MemoryError(
             f"The reduced potentials of {len(levels)} levels of {particles} particles would take {size / 1e9:.3g} GB (at "
-            f"most {LARGEST / 1e9:g} are allowed); take fewer levels with every={int(np.ceil(every * np.sqrt(size / LARGEST)))}."
+            f"most {LARGEST / 1e9:g} are allowed); take fewer levels with every={enough}."
         )
     log_share = replica.log_share[replica.draws :].reshape(replica.shape)[levels]
     drawn = [_equal(log_share[i], replica.particle_energy[level], rng) for i, level in enumerate(levels)]
