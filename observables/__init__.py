@@ -18,6 +18,10 @@ from observables.draws import posterior
 from observables.effective_samples import efficiency
 from observables.equal_point import coexisting_phases, equal_height, equal_weight
 from observables.evidence import bayes_factor
+from observables.exchange.anesthetic import to_anesthetic
+from observables.exchange.arviz import to_arviz
+from observables.exchange.pyerrors import to_pyerrors
+from observables.exchange.pymbar import to_pymbar
 from observables.level_quadrature import level_marginal, quadrature
 from observables.multicanonical_weight import flat_weight, flattened
 from observables.order import order_parameters
@@ -52,6 +56,10 @@ __all__ = [
     "quadrature",
     "report",
     "thermodynamics",
+    "to_anesthetic",
+    "to_arviz",
+    "to_pyerrors",
+    "to_pymbar",
 ]
 
 
