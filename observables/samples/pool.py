@@ -42,7 +42,7 @@ class Pool:
         Ladders of the same problem, whose couplings may differ; or a walk, whole or in its successive parts.
     volumes : str
         Volumes of the levels of ladders: "self-consistent" (WHAM), which uses every overlap of levels, or "telescoped",
-        as the run measured them.  A walk has none.
+        as the run measured them.  Those of a nested ladder are known from order statistics; a walk has none.
 
     Examples
     --------
@@ -133,7 +133,8 @@ class Pool:
             return [[group] for group in self._groups]
         replicas = [replica for ladder in self.ladders for replica in replicas_of(ladder)]
         if self.volumes == "self-consistent":
-            replicas = [with_self_consistent_volumes(replica) for replica in replicas]
+            # The volumes of nested sampling are known: to count samples again would only repeat its choice of walls.
+            replicas = [r if r.live is not None else with_self_consistent_volumes(r) for r in replicas]
         return _deal(replicas)
 
     @cached_property
