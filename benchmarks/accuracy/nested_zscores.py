@@ -1,6 +1,6 @@
-"""z-scores of nested ladders of many seeds: are the errors of order statistics and shells right?
+"""z-scores of nested ladders of many seeds: a test of errors from order statistics and shells.
 
-    python -m benchmarks.accuracy.nested_zscores [--seeds 32] [--dim 10] [--particles 200] [--replicas 1 4] [--target gaussian]
+    python -m benchmarks.accuracy.nested_zscores [--seeds 32] [--dim 10] [--particles 200] [--replicas 1 4]
 
 Every line is one quantity of ladders with one or several replicas: its typical error, mean and variance of
 z = (estimate - exact)/error, the largest |z| and the p-value of a Kolmogorov-Smirnov test.  Of n z the mean has a standard

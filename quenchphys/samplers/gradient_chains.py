@@ -238,13 +238,14 @@ def in_phases(model: ProblemView, data: xr.Dataset) -> dict[str, Any]:
     if not model.phases:
         return {}
     names = list(model.phases)
-    inside = np.stack([((data[o] >= low) & (data[o] < high)).values for o, low, high in model.phases.values()], axis=-1)
-    somewhere = inside.any(axis=2)
+    each = [((data[o] >= low) & (data[o] < high)).values for o, low, high in model.phases.values()]
+    inside: np.ndarray = np.stack(each, axis=-1)  # (chain, draw, phase)
+    somewhere = np.any(inside, axis=2)
     first = np.argmax(inside[np.arange(len(inside)), somewhere.argmax(axis=1)], axis=1)
-    started = somewhere.any(axis=1)
+    started = np.any(somewhere, axis=1)
     elsewhere = inside.copy()
     elsewhere[np.arange(len(inside)), :, first] = False
-    left = started & elsewhere.any(axis=(1, 2))
+    left = started & np.any(elsewhere, axis=(1, 2))
     return {
         "phase": names,
         "phase_share": (("chain", "phase"), inside.mean(axis=1)),
