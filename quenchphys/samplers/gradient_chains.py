@@ -22,7 +22,7 @@ from quenchphys.consistency import check
 from quenchphys.console.interruption import Interrupted
 from quenchphys.console.memory import check_fits
 from quenchphys.console.progress import Meter, meter
-from quenchphys.optional import optional
+from quenchphys.extras import optional
 from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.processes import to_host
 from quenchphys.parallel.random_numbers import key_of, split

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from quenchphys.optional import optional
+from quenchphys.extras import optional
 from quenchphys.problem import ProblemView
 
 Array = jax.Array

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from quenchphys.optional import optional
+from quenchphys.extras import optional
 from quenchphys.problem import ProblemView
 
 Array = jax.Array

@@ -23,8 +23,8 @@ from quenchphys.consistency import check
 from quenchphys.console.interruption import Interrupted
 from quenchphys.console.memory import check_fits
 from quenchphys.console.progress import Meter, meter
+from quenchphys.extras import optional
 from quenchphys.ladder import Ladder
-from quenchphys.optional import optional
 from quenchphys.outcome import Outcome
 from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.processes import to_host

@@ -173,7 +173,7 @@ def test_a_missing_library_is_asked_for(monkeypatch):
     def gone(name):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    monkeypatch.setattr("quenchphys.optional.import_module", gone)
+    monkeypatch.setattr("quenchphys.extras.import_module", gone)
     with pytest.raises(ModuleNotFoundError, match=r"qp.chains needs the library blackjax.*quenchphys\[rivals\]"):
         qp.chains(GAUSS)
     with pytest.raises(ModuleNotFoundError, match=r"qp.nested needs the library blackjax"):
