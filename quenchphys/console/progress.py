@@ -188,14 +188,14 @@ class LadderMeter:
     name
         The name of the stage, such as "pilot".
     method
-        "quench" or "temper".
+        "quench", "temper" or "nested".
     last
         Whether the display ends with the ladder.
     """
 
     def __init__(self, display: Display, name: str, method: str = "quench", last: bool = False):
         self.display = display
-        self._name, self._letter, self._last = name, "E" if method == "quench" else "beta", last
+        self._name, self._letter, self._last = name, "beta" if method == "temper" else "E", last
         self._approach: Approach | None = None
 
     def begin(self) -> None:
@@ -266,7 +266,7 @@ def meter(method: str, wanted: bool | Meter | None) -> Meter:
     Parameters
     ----------
     method
-        "quench", "temper" or "multicanonical".
+        "quench", "temper", "nested", "multicanonical" or "chains".
     wanted
         None: in a terminal, in a notebook, and a line a minute elsewhere.  True: also at once.  False: nothing.  Or a meter
         of your own.
@@ -280,7 +280,7 @@ def meter(method: str, wanted: bool | Meter | None) -> Meter:
         return Silent()
     if wanted is not None and not isinstance(wanted, bool):
         return wanted
-    if method == "multicanonical":
+    if method in ("multicanonical", "chains"):
         return WalkMeter(Display(method, wanted, [compiling(COMPILATION / 2), sampling("walk", LADDER)]), 0, last=True)
     name = "ladder"
     display = Display(method, wanted, [compiling(COMPILATION), sampling(name, LADDER)])

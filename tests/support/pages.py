@@ -73,8 +73,9 @@ def check_in_browser(page: Path) -> None:
     picture, printed = page.with_suffix(".png"), page.with_suffix(".pdf")
     common = [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
               f"--user-data-dir={page.parent / 'browser'}", "--host-resolver-rules=MAP * ~NOTFOUND"]  # fmt: skip
-    orders = ([f"--screenshot={picture}", "--window-size=1000,3000"], [f"--print-to-pdf={printed}", "--no-pdf-header-footer"])
-    for order in orders:
+    on_screen = [f"--screenshot={picture}", "--window-size=1000,3000"]
+    on_paper = [f"--print-to-pdf={printed}", "--no-pdf-header-footer"]
+    for order in (on_screen, on_paper):
         said = subprocess.run([*common, *order, page.as_uri()], capture_output=True, text=True, timeout=300).stderr
         assert "CONSOLE" not in said, said
     shown = matplotlib.image.imread(picture)[..., :3]

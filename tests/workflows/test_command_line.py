@@ -175,8 +175,11 @@ def test_a_report_is_one_page_that_needs_nothing_else(run, capsys):
     assert main(["report", str(folder / "run.nc"), "--out", str(page)]) == 0
     text = page.read_text()
     check_page(text)
-    in_order = ("Can be trusted", "mu2, equal weight", "<svg", "crossings between the phases", "autocorrelation time", "Settings")
-    places = [text.index(words) for words in (*in_order, "versions", "quenchphys coexistence --bracket")]
+    in_order = (
+        "Can be trusted", "mu2, equal weight", "<svg", "crossings between the phases", "autocorrelation time", "Settings",
+        "versions", "quenchphys coexistence --bracket",
+    )  # fmt: skip
+    places = [text.index(words) for words in in_order]
     assert places == sorted(places), "the verdict comes first"
     assert main(["report", str(folder / "run.nc"), "--out", str(page)]) == 2
     assert "exists already" in capsys.readouterr().err

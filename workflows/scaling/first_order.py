@@ -64,11 +64,11 @@ def _point(
     request = point_request(family, settings)
     if out is not None and (kept := finished(out, request)) is not None:
         study.message(f"L = {L}: read from {out}")
-        study.part(kept, read=True)
+        study.count_part(kept, read=True)
         return kept
     with Study(out, request, progress=study.display, overwrite=study.overwrite) as own:
         point = find_point(family, bracket, settings, own, start)
-    study.part(point, read=False)
+    study.count_part(point, read=False)
     return point
 
 
