@@ -10,10 +10,12 @@ from quenchphys.console.progress import COMPILATION
 from quenchphys.problem import view
 from workflows.budget import PARTS, CoexistenceSettings, LadderSettings, WalkSettings
 
-SITE_GRADIENTS = 2.5e8  # a second
-LADDER_GRADIENTS = 40.0  # of a particle at a level
-SWEEP_GRADIENTS = 4 * 48.0  # of a chain in a sweep
-BETA_SAMPLE = 2e-8  # seconds to weight one sample at one temperature
+# Seconds for one particle at one level, and for one chain in one sweep: a constant, and a part for every site.  Fitted to
+# phi^6 at L = 8, 16 and 40, where ladders took 0.35, 2.4 and 14 s and walks 7.6, 16 and 73 s.
+LEVEL, LEVEL_SITE = 1e-5, 6e-8
+SWEEP, SWEEP_SITE = 2.5e-5, 2.1e-7
+LADDER_ANALYSIS, BETA_SAMPLE = 1.3, 2e-8  # seconds, and those to weight one sample at one temperature
+WALK_ANALYSIS, WALK_ANALYSIS_SITE = 1.5, 5e-4
 
 
 def levels_of(sites: int) -> float:
@@ -24,12 +26,11 @@ def levels_of(sites: int) -> float:
 def stages_of_ladder(problem: Any, settings: LadderSettings, temperatures: int = 1) -> list[Stage]:
     """One ladder, and an analysis at some temperatures."""
     sites = math.prod(view(problem).shape)
-    particles = settings.particles * settings.replicas
-    samples = levels_of(sites) * particles
+    samples = levels_of(sites) * settings.particles * settings.replicas
     return [
         compiling(COMPILATION),
-        sampling("ladder", samples * sites * LADDER_GRADIENTS / SITE_GRADIENTS),
-        analysing(1.0 + temperatures * samples * BETA_SAMPLE),
+        sampling("ladder", samples * (LEVEL + LEVEL_SITE * sites)),
+        analysing(LADDER_ANALYSIS + temperatures * samples * BETA_SAMPLE),
     ]
 
 
@@ -39,13 +40,13 @@ def stages_of_walk(problem: Any, settings: WalkSettings) -> list[Stage]:
     sweeps = settings.sweeps_until(PARTS) * settings.groups * settings.chains
     return [
         compiling(0.7 * COMPILATION),
-        sampling("walk", sweeps * sites * SWEEP_GRADIENTS / SITE_GRADIENTS),
-        analysing(1.0 + 4e-6 * sweeps),
+        sampling("walk", sweeps * (SWEEP + SWEEP_SITE * sites)),
+        analysing(WALK_ANALYSIS + WALK_ANALYSIS_SITE * sites),
     ]
 
 
 def stages_of_point(problem: Any, settings: CoexistenceSettings) -> list[Stage]:
     """A pilot ladder and a walk."""
     pilot = LadderSettings(settings.pilot.particles, settings.pilot.replicas)
-    first, ladder, analysis = stages_of_ladder(problem, pilot, temperatures=10)
+    first, ladder, analysis = stages_of_ladder(problem, pilot)
     return [first, sampling("pilot", ladder.expected), analysis, *stages_of_walk(problem, settings.walk)]

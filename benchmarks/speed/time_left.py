@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import argparse
 import copy
+import json
 import time
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,16 +32,19 @@ class Recorder(Display):
         self.processor = Display("coexistence", wanted=False, clock=time.process_time)
         self.rows: list[tuple[float, float, float, float]] = []
         self.stages: list[tuple[str, float, float]] = []
+        self.events: list[tuple[Any, ...]] = []  # from which the forecast can be repeated with other constants
 
     def stage(self, name, expected=None, kind="sample", detail=""):
         if not self.processor.forecast.stages:
             self.processor.forecast = copy.deepcopy(self.forecast)
+        self.events.append(("stage", name, self.elapsed, self.processor.elapsed))
         super().stage(name, expected, kind, detail)
         self.processor.stage(name, expected, kind, detail)
         self.stages.append((name, self.elapsed, self.processor.elapsed))
         self.note()
 
     def update(self, share, detail=""):
+        self.events.append(("share", share, self.elapsed, self.processor.elapsed))
         super().update(share, detail)
         self.processor.update(share, detail)
         self.note()
@@ -68,7 +74,9 @@ def table(rows: np.ndarray, ends: tuple[float, float]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--L", type=int, nargs="+", default=[8])
-    for L in parser.parse_args().L:
+    parser.add_argument("--events", type=Path, metavar="FILE", help="write what happened when, as JSON")
+    chosen = parser.parse_args()
+    for L in chosen.L:
         display = Recorder()
         workflows.coexistence(L=L, bracket=BRACKETS.get(L, (2.27, 2.30)), progress=display)
         ends = display.elapsed, display.processor.elapsed
@@ -76,6 +84,8 @@ def main() -> None:
         for (name, wall, cpu), planned in zip(display.stages, display.forecast.stages, strict=False):
             print(f"  {name:<12}{wall:>8.1f}{cpu:>8.1f}   expected {planned.expected:.1f}")
         table(np.array(display.rows), ends)
+        if chosen.events is not None:
+            chosen.events.write_text(json.dumps({"L": L, "ends": ends, "events": display.events}))
 
 
 if __name__ == "__main__":

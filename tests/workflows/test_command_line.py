@@ -74,6 +74,9 @@ def test_table_and_figure_name_what_they_are_of(run, capsys):
     assert {"(a)", "(b)", "(c)", "phase cut"} <= set(words)
     assert drawing.get_size_inches()[0] == 7.0
     assert "not to be trusted" not in words
+    card = result.quenchphys._repr_html_()
+    assert "Coexistence of phi6, L = 4" in card and "mu2, equal weight" in card and "<polyline" in card
+    assert result.quenchphys.report() in repr(result.quenchphys)
     doubted = draw(result.assign_attrs(trusted=0))
     assert "not to be trusted" in [text.get_text() for text in doubted.findobj(Text)]
     plt.close("all")

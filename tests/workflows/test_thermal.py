@@ -7,6 +7,7 @@ import pytest
 
 import workflows
 from tests.support.mean_field_model import averages, one_site
+from workflows.thermal import refined
 
 SMALL = {"particles": 64, "replicas": 4, "progress": False}
 
@@ -29,3 +30,18 @@ def test_every_temperature_is_that_of_quadrature(tmp_path):
 def test_wrong_temperatures_are_refused(beta):
     with pytest.raises(ValueError):
         workflows.partition_function(one_site(4, 1.0), beta, **SMALL)
+
+
+def test_a_narrow_peak_is_resolved():
+    """A grid with one point in the peak gets points on its sides; a straight line gets none."""
+
+    def peak(x):
+        return 1 / (1 + ((x - 0.503) / 0.004) ** 2)
+
+    coarse = np.linspace(0, 1, 41)
+    fine = refined(coarse, peak(coarse), peak)
+    near = fine[np.abs(fine - 0.503) < 0.012]
+    assert len(near) > 10 and len(fine) < 200
+    across = np.linspace(0.48, 0.53, 500)
+    assert np.abs(np.interp(across, fine, peak(fine)) - peak(across)).max() < 0.06
+    assert len(refined(coarse, 2 * coarse, lambda x: 2 * x)) == 41

@@ -145,6 +145,7 @@ def add_output(parser: ArgumentParser, *, required: bool = False, plot: bool = T
         group.add_argument(
             "--plot", type=Path, metavar="FILE", help="also draw the figure into this file: .png, .pdf or .svg"
         )
+        add_style(group)
     group.add_argument(
         "--progress",
         action=argparse.BooleanOptionalAction,
@@ -152,6 +153,16 @@ def add_output(parser: ArgumentParser, *, required: bool = False, plot: bool = T
         "minute in a log)",
     )
     group.add_argument("--silent", action="store_false", dest="progress", default=None, help=SUPPRESS)
+
+
+def add_style(parser: Any) -> None:
+    """--style."""
+    parser.add_argument(
+        "--style",
+        metavar="NAME",
+        help="of the figure: screen, one-column or two-column (widths of a journal), or a style of matplotlib (default: "
+        "screen)",
+    )
 
 
 def given(chosen: Namespace, *names: str) -> dict[str, Any]:
@@ -162,7 +173,7 @@ def given(chosen: Namespace, *names: str) -> dict[str, Any]:
 
 def files(chosen: Namespace) -> dict[str, Any]:
     """Where a workflow writes its result, and whether it shows progress."""
-    check_picture(chosen.plot)
+    check_picture(chosen.plot, chosen.style)
     return {"out": chosen.out, "overwrite": chosen.overwrite, "progress": chosen.progress}
 
 
@@ -175,8 +186,12 @@ def problem(chosen: Namespace) -> Any:
     return family_of(chosen.model, "mu2", couplings, chosen.L, chosen.shape).at(mu2)
 
 
-def check_picture(path: Path | None) -> None:
+def check_picture(path: Path | None, style: str | None = None) -> None:
     """Refuse a picture that could not be drawn, before any work is done for it."""
+    if style is not None:
+        from observables.figure_style import check_style  # matplotlib takes a second to import
+
+        check_style(style)
     if path is None:
         return
     if path.suffix not in PICTURES:

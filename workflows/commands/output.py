@@ -17,7 +17,7 @@ def finish(result: xr.Dataset, chosen: Namespace) -> Exit:
     """Print the table of a result, and draw its figure if --plot was given."""
     print(summary(result))
     if chosen.plot is not None:
-        print(f"drawn in {save_figure(result, chosen.plot)}")
+        print(f"drawn in {save_figure(result, chosen.plot, chosen.style)}")
     return trust(result)
 
 

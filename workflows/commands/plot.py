@@ -1,4 +1,4 @@
-"""`quenchphys plot`: the figure of a result or of a ladder."""
+"""`quenchphys plot`: the figure of a result, a ladder or a walk."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ from workflows.results import save_figure
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, help="a result, or a ladder")
-    parser.add_argument("--out", type=Path, metavar="FILE", required=True, help="picture: .png, .pdf or .svg")
+    parser.add_argument("file", type=Path, help="a result, a ladder or a walk")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", required=True, help="picture: .png, .pdf or .svg; one that exists is replaced"
+    )
+    arguments.add_style(parser)
 
 
 def run(chosen: Namespace) -> Exit:
-    arguments.check_picture(chosen.out)
+    arguments.check_picture(chosen.out, chosen.style)
     found = read(chosen.file)
-    if isinstance(found, qp.Ladder):
-        observables.plot.ladder(found)[0].figure.savefig(chosen.out, dpi=160)
-    elif isinstance(found, qp.Walk):
-        raise ValueError(f"{chosen.file} holds a walk, which has no figure of its own; plot the result it belongs to.")
+    if isinstance(found, qp.Ladder | qp.Walk):
+        with observables.plot.style(chosen.style):
+            found.plot().savefig(chosen.out)
     else:
-        save_figure(found, chosen.out)
+        save_figure(found, chosen.out, chosen.style)
     print(f"drawn in {chosen.out}")
     return Exit.TRUSTED
 
 
 COMMAND = Command(
     "plot",
-    "Draw the figure of a result or of a ladder",
+    "Draw the figure of a result, a ladder or a walk",
     add_arguments,
     run,
-    examples=("plot run.nc --out run.png",),
+    examples=("plot run.nc --out run.pdf --style one-column",),
 )
