@@ -172,7 +172,7 @@ def site(tmp_path_factory) -> Path:
 def test_every_public_name_is_in_the_reference(package, site):
     page = ROOT / "docs" / "reference" / f"{package}.md"
     documented = re.findall(r"^::: ([\w.]+)", page.read_text(), re.MULTILINE)
-    documented += re.findall(r'\bid="([\w.]+)"', (site / "reference" / package / "index.html").read_text())
+    documented += re.findall(r'\bid="([\w.]+)"', (site / "reference" / f"{package}.html").read_text())
     shown = {dotted.rpartition(".")[2] for dotted in documented if dotted.startswith(f"{package}.")}
     missing = {public for public in importlib.import_module(package).__all__ if not public.startswith("_")} - shown
     assert not missing, f"not in docs/reference/{package}.md: {', '.join(sorted(missing))}"
@@ -185,8 +185,27 @@ def test_every_page_is_in_the_navigation():
 
 
 def test_formulas_of_the_site_are_recognised(site):
-    for page in site.rglob("index.html"):
+    for page in site.rglob("*.html"):
         article = page.read_text().partition("<article")[2].partition("</article")[0]
         prose = re.sub(r'<(span|div) class="arithmatex">.*?</\1>|<(code|pre)\b.*?</\2>', "", article, flags=re.DOTALL)
         left = re.search(r"\$|\\(frac|sum|nu|beta|phi|langle|mathbb)\b", prose)
-        assert left is None, f"{page.parent.name}: a formula was not recognised near {prose[left.start() :][:60]!r}"
+        assert left is None, f"{page.relative_to(site)}: a formula was not recognised near {prose[left.start() :][:60]!r}"
+
+
+def test_the_site_needs_no_network(site):
+    """Scripts, styles and pictures lie beside the pages, and so do the fonts of the formulas."""
+    for page in site.rglob("*.html"):
+        text = page.read_text()
+        asked = re.findall(r"<(?:script|img|iframe)[^>]* src=\"?(https?:[^\s\">]+)", text)
+        asked += re.findall(r"<link(?![^>]*canonical)[^>]* href=\"?(https?:[^\s\">]+)", text)
+        assert not asked, f"{page.relative_to(site)} loads {asked}"
+        if 'class="arithmatex"' in text:
+            assert "katex.min.js" in text and "katex.min.css" in text, page
+    styles = (site / "assets" / "katex" / "katex.min.css").read_text()
+    fonts = set(re.findall(r"url\((fonts/[\w-]+\.woff2)\)", styles))
+    assert fonts and all((site / "assets" / "katex" / font).is_file() for font in fonts)
+
+
+def test_every_page_shows_the_version(site):
+    for page in site.rglob("*.html"):
+        assert f"quenchphys {qp.__version__}, MIT" in page.read_text(), page
