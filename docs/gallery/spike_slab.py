@@ -1,7 +1,6 @@
 """A first-order transition with exact answers: quenching finds the spike, tempering does not."""
 
 import matplotlib.pyplot as plt
-import numpy as np
 
 import observables
 import quenchphys as qp

@@ -1,6 +1,5 @@
 """A field with two components (XY-like): the free field of `lattices` as prior, a rotation as symmetry, one ladder."""
 
-import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
