@@ -6,7 +6,8 @@
     python docs/scripts/figures.py --list
 
 What a command prints is kept in docs/numbers/<name>.txt, which the pages show.  Printed again, every number with an error is
-compared with the one kept: a line for each that changed beyond the errors of both, and exit code 1 if there is one.
+compared with the one kept: a line for each that changed beyond the errors of both, and exit code 1 if there is one.  Groups:
+drawings, gallery, workflows, benchmarks (accuracy), and speed (times, for a machine with nothing else to do).
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ ROOT = Path(__file__).resolve().parents[2]
 NUMBERS = ROOT / "docs" / "numbers"
 SCRATCH = ROOT / "out" / "figures"  # results and ladders, made anew every time
 BEYOND = 3.0  # errors of the difference; of a thousand numbers with other random numbers three are further apart
-VALUE = re.compile(r"(-?\d+(?:\.(\d+))?)\((\d+(?:\.\d+)?)\)|(-?\d+(?:\.\d+)?(?:e-?\d+)?) \+- (\d+(?:\.\d+)?(?:e-?\d+)?)")
+VALUE = re.compile(
+    r"(-?\d+(?:\.(\d+))?)\((\d+(?:\.\d+)?)\)|(-?\d+(?:\.\d+)?(?:e-?\d+)?) \+- (\d+(?:\.\d+)?(?:e-?\d+)?)"
+)
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,11 @@ def _benchmark(name: str, arguments: str, minutes: float) -> Entry:
     return Entry(name, "benchmarks", f"python -m benchmarks.{arguments}", minutes)
 
 
+def _speed(name: str, arguments: str, minutes: float) -> Entry:
+    """A measurement of times, for a machine with nothing else to do."""
+    return Entry(name, "speed", f"python -m benchmarks.{arguments}", minutes)
+
+
 ENTRIES = [
     _drawing("soft_levels", 0.1),
     _drawing("softness", 1),
@@ -77,14 +85,41 @@ ENTRIES = [
     _workflow("scaling_phi4", "fss --model phi4 --set lam=0.25 --sizes 8 12 16 24 32 --bracket -1.35 -1.20", 20),
     _workflow("coexistence_L64", "coexistence --L 64 --bracket 2.27 2.30", 30),
     _benchmark("few_crossings", "accuracy.few_crossings", 1),
+    _benchmark("reweighting", "accuracy.reweighting 400 8", 2),
+    _benchmark("closed_forms", "accuracy.closed_forms 400", 2),
     _benchmark("free_fields", "accuracy.lattice_validation free", 3),
     _benchmark("phi6_share", "accuracy.lattice_validation phi6", 3),
     _benchmark("phi4_literature", "accuracy.lattice_validation phi4", 3),
-    _benchmark("reweighting", "accuracy.reweighting 400 8", 2),
     _benchmark("other_priors", "accuracy.other_priors", 3),
-    _benchmark("closed_forms", "accuracy.closed_forms 400", 2),
+    _benchmark("integration", "accuracy.thermodynamic_integration out/figures/partition_function/result.nc", 4),
     _benchmark("error_ratio", "accuracy.error_ratio", 6),
+    _benchmark("zscores", "accuracy.zscores 200", 6),
     _benchmark("coexistence_seeds_40", "accuracy.coexistence_seeds 40 --seeds 4", 14),
+    _benchmark("coexistence_seeds_40_few", "accuracy.coexistence_seeds 40 --seeds 8 --sweeps 176", 16),
+    _benchmark("gaussian_10", "accuracy.analytic gaussian 10 --replicas 16", 1),
+    _benchmark("gaussian_100", "accuracy.analytic gaussian 100 --volumes", 4),
+    _benchmark("gaussian_1000", "accuracy.analytic gaussian 1000", 60),
+    _benchmark("spike_slab_10", "accuracy.analytic spike_slab 10 --replicas 32", 2),
+    _benchmark("spike_slab_50", "accuracy.analytic spike_slab 50 --volumes --replicas 32 --seed 1", 15),
+    _benchmark("spike_slab_200", "accuracy.analytic spike_slab 200", 30),
+    _benchmark("spike_slab_500", "accuracy.analytic spike_slab 500 --softness auto --particles 300 --volumes", 60),
+    _benchmark("bimodal_100", "accuracy.analytic bimodal 100 --replicas 10", 10),
+    _benchmark("spike_slab_10_tempered", "accuracy.analytic spike_slab 10 --method temper --replicas 16", 1),
+    _speed("transforms", "speed.transforms", 1),
+    _speed("stencil", "speed.stencil", 1),
+    _speed("level_profile", "speed.level_profile", 2),
+    _speed("mode_basis", "speed.mode_basis sampling", 3),
+    _speed("replica_sets", "speed.replica_sets", 3),
+    _speed("second_start", "speed.second_start", 4),
+    _speed("devices", "speed.devices", 4),
+    _speed("throughput", "speed.throughput --rounds 3", 10),
+    _speed("time_to_error_16", "rivals.time_to_error --L 16 --seconds 60", 10),
+    _speed("time_to_error_24", "rivals.time_to_error --L 24 --without multicanonical exchange temper", 18),
+    _speed("growth", "speed.growth --sizes 8 16 24 40", 10),
+    _speed("growth_64", "speed.growth --sizes 64", 30),
+    _speed("checkpoint_cost", "speed.checkpoint_cost 1 450", 30),
+    _speed("multicanonical_40", "rivals.multicanonical --L 40 --mu2 2.2838 --seconds 110 --seed 5", 5),
+    _speed("multicanonical_40_long", "rivals.multicanonical --L 40 --mu2 2.2838 --seconds 500 --seed 3", 20),
 ]  # fmt: skip
 
 
@@ -126,6 +161,15 @@ def compared(before: str, after: str) -> list[str]:
         if away > BEYOND:
             lines.append(f"{label}: {was:g} +- {was_err:g} became {now:g} +- {now_err:g}, {away:.1f} errors apart")
     return lines
+
+
+def other_changes(before: str, after: str) -> int:
+    """Lines of the new text that are not in the old one, apart from their numbers with errors."""
+
+    def words(text: str) -> list[str]:
+        return [" ".join(VALUE.sub("", line).split()) for line in text.splitlines()]
+
+    return len(set(words(after)) - set(words(before)))
 
 
 def made(entry: Entry) -> tuple[str, float, int]:
@@ -172,9 +216,15 @@ def renewed(entry: Entry) -> bool:
     text = "\n".join(line.rstrip() for line in text.splitlines())
     NUMBERS.mkdir(exist_ok=True)
     path.write_text(f"$ {entry.command}\n# commit {_commit()}, {seconds:.0f} s of processor time\n\n{text.strip()}\n")
-    changes = [] if before is None else compared(before, text)
-    for change in changes or ["new" if before is None else "nothing changed beyond errors"]:
+    if before is None:
+        print("  new", flush=True)
+        return True
+    before = before.partition("\n\n")[2]
+    changes = compared(before, text)
+    for change in changes or ["nothing changed beyond errors"]:
         print(f"  {change}", flush=True)
+    if count := other_changes(before, text):
+        print(f"  {count} lines differ in words, or in numbers printed without an error", flush=True)
     return not changes
 
 

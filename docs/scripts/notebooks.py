@@ -1,6 +1,6 @@
 """Execute the notebooks of the documentation in place, with their outputs kept in the files (make notebooks).
 
-    python docs/scripts/notebooks.py [docs/notebooks/coexistence.ipynb ...]
+python docs/scripts/notebooks.py [docs/notebooks/coexistence.ipynb ...]
 """
 
 from __future__ import annotations

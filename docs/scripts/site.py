@@ -16,7 +16,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     version = re.search(r'__version__ = "(.+)"', (ROOT / "quenchphys" / "version.py").read_text())
     assert version is not None
     config.site_name = f"quenchphys {version[1]}"
-    config.copyright = f'quenchphys {version[1]}, MIT licence. Formulas are drawn by <a href="https://katex.org">KaTeX</a>.'
+    config.copyright = (
+        f'quenchphys {version[1]}, MIT licence. Formulas are drawn by <a href="https://katex.org">KaTeX</a>.'
+    )
     return config
 
 

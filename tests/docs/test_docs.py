@@ -262,8 +262,9 @@ def kept(path: Path) -> str:
 def test_kept_numbers_are_shown_and_belong_to_a_command(path):
     commands = {entry.name: entry.command for entry in FIGURES.ENTRIES}
     assert path.read_text().splitlines()[0] == f"$ {commands[path.stem]}"
-    pages = "\n".join(page.read_text() for page in PAGES)
-    assert path.name in pages, f"no page shows docs/numbers/{path.name}"
+    pages = " ".join("\n".join(page.read_text() for page in PAGES).split())
+    named = commands[path.stem].removeprefix("python ").removeprefix("-m ").partition(" --out")[0]
+    assert path.name in pages or named in pages, f"no page shows docs/numbers/{path.name}, or names its command"
 
 
 def test_the_readme_shows_what_the_command_printed():
@@ -294,6 +295,8 @@ def test_changes_beyond_errors_are_reported():
     (beyond,) = FIGURES.compared(before, before.replace("7.17(2)", "7.37(2)"))
     assert beyond.startswith("12, number 2:") and "7.1 errors" in beyond
     assert FIGURES.compared(before, before.replace("mean", "average")) == ["mean: no longer printed", "average: new"]
+    assert FIGURES.other_changes(before, within) == 0
+    assert FIGURES.other_changes(before, before.replace("table", "another table")) == 1
 
 
 # Gallery and notebooks.
