@@ -42,9 +42,10 @@ with observables.plot.style():
         print(f"{name}: log Z {float(z.log_z):.3f} +- {float(z.log_z_err):.3f}, "
               f"lowest acceptance {float(ladder.levels.acceptance.min()):.2f}")  # fmt: skip
         left.errorbar(place, float(z.log_z), float(z.log_z_err), fmt="o", label=name)
-        right.plot(ladder.levels.displacement.mean("replica"), label=name)
+        kept = ladder.levels.correlation.isel(quantity=0).mean("replica")
+        right.plot(kept, label=name)
     left.axhline(target.log_z, color="0.3", linewidth=0.8)
-    left.set(xticks=[0, 1, 2], xticklabels=["RandomWalk", "MALA", "HMC"], ylabel=r"$\log Z$, exact: line")
-    right.set(xlabel="level", ylabel="move per level, in scales", ylim=(0, None))
+    left.set(xticks=[0, 1, 2], xticklabels=["RandomWalk", "MALA", "HMC"], xlim=(-0.5, 2.5), ylabel=r"$\log Z$, exact: line")
+    right.set(xlabel="level", ylabel="correlation of $U$ across a level")
     right.legend()
     figure.savefig("custom_kernel.png")
