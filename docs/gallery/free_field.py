@@ -9,7 +9,7 @@ import quenchphys as qp
 
 L = 12
 ladder = qp.quench(lattices.scalar_field((L, L), mu2=0.1), particles=400, replicas=8, seed=0)
-print(ladder.report())
+print(f"{ladder.levels.sizes['level']} levels, {ladder.outcome.value}")
 
 k2 = 4 * np.sin(np.pi * np.arange(L) / L) ** 2
 k2 = k2[:, None] + k2[None, :]

@@ -31,7 +31,7 @@ class Cluster:
 
 deep = qp.EvidenceBelow(1e-3, beta=COLDEST)  # down to where nothing is left at beta = 5
 ladder = qp.quench(Cluster(), particles=400, replicas=4, seed=0, stop=deep)
-print(ladder.report())
+print(f"{ladder.levels.sizes['level']} levels, {ladder.outcome.value}")
 temperature = np.linspace(1 / COLDEST, 0.6, 60)
 found = observables.thermodynamics(ladder, beta=1 / temperature)
 peak = int(found.heat_capacity.argmax())

@@ -8,9 +8,8 @@ import observables
 import quenchphys as qp
 
 model = lattices.scalar_field((8, 8), mu2=2.57, couplings={4: -0.9, 8: 0.05}, stiffness=2.0)
-print(model.mean_field)
 ladder = qp.quench(model, particles=400, replicas=4, seed=0)
-print(ladder.report())
+print(f"{ladder.levels.sizes['level']} levels, {ladder.outcome.value}")
 
 point = observables.equal_weight(ladder)
 mu2, error = float(point.mu2), float(point.mu2_err)

@@ -42,7 +42,7 @@ class Vectors:
 
 
 ladder = qp.quench(Vectors(mu2=-2.5), particles=400, replicas=4, seed=0)
-print(ladder.report())
+print(f"{ladder.levels.sizes['level']} levels, {ladder.outcome.value}")
 mu2 = np.linspace(-2.6, -1.2, 29)
 found = observables.order_parameters(ladder, mu2=mu2)
 print(f"<|m|> = {float(found.abs_m[0]):.3f} +- {float(found.abs_m_err[0]):.3f} at mu2 = {mu2[0]:.2f}")
