@@ -24,6 +24,7 @@ from scipy.special import logsumexp
 from quenchphys.consistency import check
 from quenchphys.console.interruption import Interrupted
 from quenchphys.console.memory import check_fits
+from quenchphys.console.progress import Meter, meter
 from quenchphys.extras import optional
 from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.random_numbers import key_of, split
@@ -68,7 +69,7 @@ class LaplaceSettings:
 
     steps: int = 20_000
     learning_rate: float = 1e-3
-    starts: int = 4
+    starts: int = 1
     draws: int = 1000
     curvature: str = "gauss-newton"
     seed: int = 0
@@ -88,10 +89,11 @@ def laplace(
     *,
     steps: int = 20_000,
     learning_rate: float = 1e-3,
-    starts: int = 4,
+    starts: int = 1,
     draws: int = 1000,
     curvature: str = "gauss-newton",
     seed: int = 0,
+    progress: bool | Meter | None = None,
 ) -> xr.Dataset:
     """Approximate the posterior pi(x) exp(-U(x)) by a Gaussian at its mode; needs the extra `rivals` (optax).
 
@@ -107,15 +109,15 @@ def laplace(
         Draws from the Gaussian.
     curvature
         "gauss-newton", for problems with `predict` and `loss`, or "hessian" for any smooth energy.
-    seed
-        A whole number from 0 to 2^64 - 1.
+    seed, progress
+        As in `quench`.
 
     Returns
     -------
     Dataset
-        log_z and log_z_err; mode, mode_energy, decrement and start_energy; over draw, field, energy, every observable and
-        log_weight; log_z_importance and ess, by importance sampling.  The attributes `trusted` and `why` say whether to
-        believe it.
+        log_z and log_z_err; mode, mode_energy, decrement and start_energy; over chain (one) and draw, field, energy, every
+        observable and log_weight; log_z_importance and ess, by importance sampling.  The attributes `trusted` and `why` say
+        whether to believe it.
 
     Examples
     --------
@@ -135,7 +137,11 @@ def laplace(
         mode_key, draw_key = split(key_of(settings.seed))
         x = np.asarray(model.sample_prior(mode_key, max(2, settings.starts)), np.float64).reshape(-1, dimension)
         prior = gaussian_prior(model, x[:2])
-        ends, phi = optimise(model, settings, prior, x[: settings.starts], request)
+        display = meter("laplace", progress)
+        try:
+            ends, phi = optimise(model, settings, prior, x[: settings.starts], display, request)
+        finally:
+            display.close()
         found = expand(model, settings, prior, ends, phi)
         z = np.asarray(jax.random.normal(draw_key, (settings.draws, dimension)), np.float64)
         drawn = found["mode"] + solve_triangular(found["root"], z.T, lower=True, trans="T").T
@@ -163,7 +169,7 @@ def check_predictions(model: ProblemView, settings: LaplaceSettings) -> None:
 
 
 def optimise(
-    model: ProblemView, settings: LaplaceSettings, prior: GaussianPrior, start: np.ndarray, request: Any
+    model: ProblemView, settings: LaplaceSettings, prior: GaussianPrior, start: np.ndarray, display: Meter, request: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Where Adam ended from every start (start, D), and phi = U - log pi there."""
     spread = np.sqrt(np.diagonal(np.linalg.inv(prior.precision)))
@@ -175,6 +181,7 @@ def optimise(
         size = min(BLOCK, settings.steps - done)
         at, phi = descend(model.as_argument(), mean, scale, at, size, settings.steps, settings.learning_rate)
         done += size
+        display.update(done, float(np.nanmin(phi)), 1.0, 0.0, settings.steps - done)
         if request and done < settings.steps:
             raise Interrupted(f"Interrupted after {done} steps; nothing is kept of them.")
     return prior.mean + spread * np.asarray(at.position, np.float64), np.asarray(phi, np.float64)
@@ -253,9 +260,9 @@ def labelled(
             "mode_energy": found["mode_energy"],
             "decrement": found["decrement"],
             "start_energy": ("start", found["start_energy"]),
-            "field": (("draw", *model.dims), drawn.reshape(-1, *model.shape).astype(np.float32)),
-            "log_weight": ("draw", log_w),
-            **{name: ("draw", value) for name, value in recorded.items()},
+            "field": (("chain", "draw", *model.dims), drawn.reshape(1, -1, *model.shape).astype(np.float32)),
+            "log_weight": (("chain", "draw"), log_w[None]),
+            **{name: (("chain", "draw"), value[None]) for name, value in recorded.items()},
         }
     )
     for name, variable in data.variables.items():

@@ -76,7 +76,7 @@ def test_linear_regression_is_exact():
     posterior = np.linalg.inv(np.eye(2) / WIDTH**2 + INPUTS.T @ INPUTS / NOISE**2)
     mean = posterior @ (np.full(2, OFFSET) / WIDTH**2 + INPUTS.T @ MEASURED / NOISE**2)
     assert np.allclose(found["mode"], mean, atol=1e-3)
-    assert np.allclose(np.cov(found.field.values.T), posterior, atol=4 * np.sqrt(2 / 2000) * posterior.max())
+    assert np.allclose(np.cov(found.field.values[0].T), posterior, atol=4 * np.sqrt(2 / 2000) * posterior.max())
     assert found.slope.mean().item() == pytest.approx(mean[0], abs=4 * np.sqrt(posterior[0, 0] / 2000))
 
 
