@@ -16,6 +16,8 @@ from quenchphys.run import Run
 from quenchphys.storage.netcdf import json_fault, plain_attributes, read_netcdf, write_netcdf
 from quenchphys.storage.schema import LADDER, LADDER_FORMAT, LADDER_GROUPS, first_fault, labelled
 
+METHODS = ("quench", "temper", "bridge")
+
 
 @dataclass(frozen=True)
 class Ladder(Run):
@@ -210,8 +212,8 @@ def fault_of(tree: xr.DataTree) -> str | None:
         if name not in tree.attrs:
             return f"its attribute {name!r} is missing"
     method, outcome = tree.attrs["method"], tree.attrs["outcome"]
-    if method not in ("quench", "temper"):
-        return f"its method is {method!r}, neither 'quench' nor 'temper'"
+    if method not in METHODS:
+        return f"its method is {method!r}, none of {', '.join(METHODS)}"
     if outcome not in [known.value for known in Outcome]:
         return f"its outcome {outcome!r} is unknown"
     if fault := json_fault(tree.attrs, ("settings", "couplings", "phases")):

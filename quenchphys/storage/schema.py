@@ -76,7 +76,7 @@ LADDER = (
     Row("levels", "quantity", ("quantity",), "str", "names of these quantities", when="optional"),
     Row("particles", "energy", R_L_P, "float32", "energy U of the particle", "nats"),
     Row("particles", "log_weight", R_L_P, "float32", "log of the carried weight; weights of a level add up to one"),
-    Row("particles", "parent", R_L_P, "int32", "parent at the level before; at level 0, the prior draw"),
+    Row("particles", "parent", R_L_P, "int32", "parent at the level before; at level 0, the prior draw", when="optional"),
     Row("particles", OBSERVABLE, R_L_P, "float32", "each observable of the particle"),
     Row("prior", "energy", R_D, "float32", "energy U of the prior draw", "nats"),
     Row("prior", OBSERVABLE, R_D, "float32", "each observable of the prior draw"),
