@@ -87,7 +87,7 @@ class BlockHMC:
         blocks = Blocks(x.shape[:-1], problem.blocks)
         shifting, kicking, testing, jittering = split(key, 4)
         x = blocks.shifted(shifting, x)
-        momentum = blocks.free * normal(kicking, x.shape)
+        momentum = normal(kicking, x.shape) * blocks.free
         step = step_size * (1 + JITTER * (2 * uniform(jittering, (1,))[0] - 1))
 
         def kicked(x: Array, momentum: Array, share: float) -> Array:
