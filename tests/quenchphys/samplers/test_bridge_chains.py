@@ -45,12 +45,6 @@ def test_a_bridge_is_a_file(free, tmp_path):
     assert "bridge" in again.report()
 
 
-def test_the_numbers_do_not_depend_on_the_devices(free):
-    phase, ladder = free
-    again = qp.bridge(phase, sweeps=64, seed=3, devices=1)
-    assert again.particles.equals(ladder.particles) and again.levels.equals(ladder.levels)
-
-
 def test_prescribed_betas(free):
     """Three betas do not fill a device call."""
     phase, _ = free
