@@ -94,8 +94,8 @@ class PhaseField:
         return self._rest(x)[0].sum()
 
     def observe(self, x: Array) -> dict[str, Array]:
-        """What the field observes."""
-        return self.field.observe(x)
+        """What the field observes, and its energy U under the name `potential`."""
+        return {**self.field.observe(x), "potential": self.field.energy(x)}
 
     # The same for configurations side by side on the last axis, (*shape, lane), as the chains of a bridge have them.
 
@@ -177,6 +177,7 @@ class PhaseField:
             "low": float(self.low),
             "high": None if math.isinf(self.high) else float(self.high),
             "signed": self.signed,
+            "log_scale": self.log_scale,
         }
 
     def at(self, field: ScalarField) -> PhaseField:

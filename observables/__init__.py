@@ -20,6 +20,7 @@ from observables.level_quadrature import level_marginal, quadrature
 from observables.multicanonical_weight import flat_weight, flattened
 from observables.order import order_parameters
 from observables.phases import phase_averages, phase_weights
+from observables.phases_apart import separate_phases
 from observables.samples.pool import Pool
 from observables.spectrum import density_of_states, energy_distribution
 from observables.thermal import partition_function, thermodynamics
@@ -45,6 +46,7 @@ __all__ = [
     "posterior",
     "quadrature",
     "report",
+    "separate_phases",
     "thermodynamics",
 ]
 
