@@ -21,6 +21,7 @@ from observables.estimation.errors import Answer, Uncertain
 from observables.estimation.estimator import estimate
 from observables.estimation.moments import Columns
 from observables.estimation.targets import Targets
+from observables.samples.base import Samples
 from observables.samples.pool import Pool
 from quenchphys.ladder import Ladder
 
@@ -52,8 +53,12 @@ class _Phase:
         """Estimates of log Z and of the mean of every observable."""
         targets = Targets.grid(self.pool, 1.0, {self.coupling: value})
 
-        def moments(samples, energy: Array) -> Columns:
-            return Columns([samples.observable(name) for name in self.names])
+        def moments(samples: Samples, energy: Array) -> Columns:
+            columns = {name: samples.observable(name) for name in self.names}
+            # The energy of the whole model moves with the coupling.
+            moved = (value - self.at_run) * self.factor * columns[self.conjugate].astype(float)
+            columns[ENERGY] = columns[ENERGY] + moved
+            return Columns(list(columns.values()))
 
         return Uncertain(estimate(self.pool, targets, moments), "replicas")
 
