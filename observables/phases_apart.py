@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from observables.estimation.errors import Answer, Uncertain
+from observables.estimation.errors import Uncertain
 from observables.estimation.estimator import estimate
 from observables.estimation.moments import Columns
 from observables.estimation.targets import Targets
@@ -32,6 +32,13 @@ CONVERGED = 1e-6  # nats of log odds
 NAMES = ("disordered", "ordered")
 SIGNS = (-1.0, 1.0)  # of log Z in the log odds
 ENERGY = "potential"  # the name under which a phase records the energy of the whole model
+
+
+class Number(NamedTuple):
+    """A number and its standard error."""
+
+    value: float
+    error: float
 
 
 class _Phase:
@@ -62,10 +69,10 @@ class _Phase:
 
         return Uncertain(estimate(self.pool, targets, moments), "replicas")
 
-    def log_z(self, found: Uncertain) -> Answer:
+    def log_z(self, found: Uncertain) -> Number:
         """Absolute log Z of the phase."""
         value, error = found.of(lambda log_z, mean: log_z)
-        return Answer(float((value + found.log_correction(error))[0]) + self.log_scale, float(error[0]))
+        return Number(float((value + found.log_correction(error))[0]) + self.log_scale, float(error[0]))
 
     def means(self, found: Uncertain) -> Array:
         return found.found.pooled()[1][0]
@@ -137,9 +144,9 @@ def separate_phases(disordered: Ladder, ordered: Ladder, coupling: str = "mu2") 
     return result.assign_coords(phase=list(NAMES))
 
 
-def _log_odds(phases: tuple[_Phase, _Phase], found: tuple[Uncertain, Uncertain]) -> Answer:
+def _log_odds(phases: tuple[_Phase, _Phase], found: tuple[Uncertain, Uncertain]) -> Number:
     both = [phase.log_z(here) for phase, here in zip(phases, found, strict=True)]
-    return Answer(both[1].value - both[0].value, float(np.hypot(both[0].error, both[1].error)))
+    return Number(both[1].value - both[0].value, float(np.hypot(both[0].error, both[1].error)))
 
 
 def _root(phases: tuple[_Phase, _Phase], start: float) -> _Root:
@@ -174,27 +181,29 @@ def _shift(root: _Root, phase: int, log_z: float) -> float:
     return -SIGNS[phase] * (log_z - float(root.found[phase].found.pooled()[0][0])) / root.slope
 
 
-def _mean(phases: tuple[_Phase, _Phase], root: _Root, slopes: list[Array], i: int, j: int) -> Answer:
+def _mean(phases: tuple[_Phase, _Phase], root: _Root, slopes: list[Array], i: int, j: int) -> Number:
     """Observable j of phase i at the root."""
     slope, other = slopes[i][j], 1 - i
     own = _own(root, i, lambda log_z, mean: mean[j] + slope * _shift(root, i, log_z))
     moved = _own(root, other, lambda log_z, mean: slope * _shift(root, other, log_z))
-    return Answer(float(phases[i].means(root.found[i])[j]), float(np.hypot(own, moved)))
+    return Number(float(phases[i].means(root.found[i])[j]), float(np.hypot(own, moved)))
 
 
-def _log_z(phases: tuple[_Phase, _Phase], root: _Root, i: int) -> Answer:
+def _log_z(phases: tuple[_Phase, _Phase], root: _Root, i: int) -> Number:
     """log Z of phase i at the root, where both are the same."""
     slope, other = phases[i].force(root.found[i]), 1 - i
     own = _own(root, i, lambda log_z, mean: log_z + slope * _shift(root, i, log_z))
     moved = _own(root, other, lambda log_z, mean: slope * _shift(root, other, log_z))
-    return Answer(phases[i].log_z(root.found[i]).value, float(np.hypot(own, moved)))
+    return Number(phases[i].log_z(root.found[i]).value, float(np.hypot(own, moved)))
 
 
-def _latent_heat(phases: tuple[_Phase, _Phase], root: _Root, slopes: list[Array]) -> Answer:
+def _latent_heat(phases: tuple[_Phase, _Phase], root: _Root, slopes: list[Array]) -> Number:
     j = phases[0].names.index(ENERGY)
     slope = slopes[0][j] - slopes[1][j]
-    parts = [
-        _own(root, i, lambda log_z, mean, i=i: -SIGNS[i] * mean[j] + slope * _shift(root, i, log_z)) for i in range(2)
-    ]
+
+    def heat(phase: int) -> Function:
+        return lambda log_z, mean: -SIGNS[phase] * mean[j] + slope * _shift(root, phase, log_z)
+
+    parts = [_own(root, phase, heat(phase)) for phase in range(2)]
     energies = [phases[i].means(root.found[i])[j] for i in range(2)]
-    return Answer(float(energies[0] - energies[1]), float(np.hypot(*parts)))
+    return Number(float(energies[0] - energies[1]), float(np.hypot(parts[0], parts[1])))
