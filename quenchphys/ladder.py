@@ -49,7 +49,7 @@ class Ladder(Run):
         particles  [replica, level, particle]
           energy        energy U of the particle (nats)
           log_weight    log of the carried weight; weights of a level add up to one
-          parent        parent at the level before; at level 0, the prior draw
+          parent        parent at the level before; at level 0, the prior draw (optional)
           <observable>  each observable of the particle
         prior  [replica, draw]
           energy        energy U of the prior draw (nats)

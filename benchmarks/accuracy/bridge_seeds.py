@@ -1,4 +1,4 @@
-"""Coexistence point of phi^6 from its two phases apart, for several seeds: are the error bars right?
+"""Coexistence point of phi^6 from its two phases apart: several seeds against chains that cross, to test the error bars.
 
     python -m benchmarks.accuracy.bridge_seeds 40 --seeds 8
 
