@@ -19,7 +19,7 @@ from quenchphys.storage.schema import LADDER, LADDER_FORMAT, LADDER_GROUPS, METH
 
 @dataclass(frozen=True)
 class Ladder(Run):
-    """A finished run of `quench`, `temper`, `nested` or `bridge`: a tree of datasets, with an outcome that says what it is worth.
+    """A finished run of `quench`, `temper`, `nested` or `bridge`: a tree of datasets, and an outcome to judge it by.
 
     All data are in `tree`; the properties are shorter names for its parts.  A population is recorded after its mutation,
     with the weights it carries at that level.  Replicas that ended earlier are padded: NaN in floating-point variables,
