@@ -16,7 +16,6 @@ from observables.samples.pool import Pool, Source
 from observables.spectrum import density_of_states as _density_of_states
 from observables.spectrum import energy_distribution as _energy_distribution
 from observables.thermal import thermodynamics
-from quenchphys.storage.schema import TEMPERED
 
 COLOURS = ["#1f4e79", "#c0504d", "#4f8f5b", "#8064a2", "#d08b2c", "#5b9aa0"]
 
@@ -89,7 +88,7 @@ def ladder(source: Source, axes: Any = None) -> np.ndarray:
         axes = np.asarray(axes)
         if axes.shape != (3,):
             raise ValueError(f"A ladder is drawn on 3 Axes, but {axes.size} were given.")
-        quenched = pool.ladders[0].method not in TEMPERED
+        quenched = not pool.ladders[0].tempered
         for number, one in enumerate(pool.ladders):
             for r in range(one.levels.sizes["replica"]):
                 levels = one.levels.isel(replica=r)

@@ -14,7 +14,7 @@ from quenchphys.console.report import describe
 from quenchphys.outcome import Outcome
 from quenchphys.run import Run
 from quenchphys.storage.netcdf import json_fault, plain_attributes, read_netcdf, write_netcdf
-from quenchphys.storage.schema import LADDER, LADDER_FORMAT, LADDER_GROUPS, METHODS, first_fault, labelled
+from quenchphys.storage.schema import LADDER, LADDER_FORMAT, LADDER_GROUPS, METHODS, TEMPERED, first_fault, labelled
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,11 @@ class Ladder(Run):
     def method(self) -> str:
         """How it was made: "quench", "temper", "nested" or "bridge"."""
         return self.attrs["method"]
+
+    @property
+    def tempered(self) -> bool:
+        """Whether its levels are inverse temperatures, and not energies."""
+        return self.method in TEMPERED
 
     @property
     def softness(self) -> float:

@@ -14,7 +14,6 @@ from scipy.special import logsumexp
 from observables.samples.base import Couplings, Samples
 from observables.samples.mixture import Mixture
 from quenchphys.ladder import Ladder
-from quenchphys.storage.schema import TEMPERED
 
 Array = np.ndarray
 
@@ -128,7 +127,7 @@ class Replica(Samples):
 def replicas_of(ladder: Ladder) -> list[Replica]:
     """The replicas of a ladder, cut to the levels each of them has."""
     levels, particles, prior = ladder.levels, ladder.particles, ladder.prior
-    tempered, nested = ladder.method in TEMPERED, ladder.method == "nested"
+    tempered, nested = ladder.tempered, ladder.method == "nested"
     found = []
     for r in range(levels.sizes["replica"]):
         count = int(levels["level_count"].values[r]) if "level_count" in levels else levels.sizes["level"]
