@@ -75,6 +75,8 @@ BREAKS = [
         "constant = 0.5 * self.log_determinant - 0.5 * len(self.mean) * np.log(2 * np.pi)",
         "constant = 0.0",
         "tests/quenchphys/samplers/test_laplace_approximation.py -k linear_regression",
+    ),
+    Break(
         "a block counts the links of its neighbour",
         "lattices/torus.py",
         "return jnp.concatenate([others, first], axis)",
