@@ -18,6 +18,7 @@ from quenchphys.outcome import Outcome
 from quenchphys.parallel.devices import use_all_cores
 from quenchphys.parallel.processes import ProcessLost, join
 from quenchphys.problem import Problem, SiteBasis
+from quenchphys.samplers.bridge_chains import bridge
 from quenchphys.samplers.multicanonical_chains import multicanonical
 from quenchphys.samplers.quenched import quench
 from quenchphys.samplers.tempered import temper
@@ -29,6 +30,7 @@ from quenchphys.walk import Walk
 if TYPE_CHECKING:
     from quenchphys import targets
     from quenchphys.samplers.gradient_chains import chains
+    from quenchphys.samplers.laplace_approximation import laplace
     from quenchphys.samplers.nested_slices import nested
 
 use_all_cores()
@@ -52,9 +54,11 @@ __all__ = [
     "Walk",
     "WallTime",
     "__version__",
+    "bridge",
     "chains",
     "check",
     "join",
+    "laplace",
     "load",
     "multicanonical",
     "nested",
@@ -68,7 +72,11 @@ __all__ = [
 
 # Imported on first use: the exact answers of the targets need much of scipy, a quarter of the import time, and the rival
 # methods need libraries of an extra.
-LATER = {"chains": "quenchphys.samplers.gradient_chains", "nested": "quenchphys.samplers.nested_slices"}
+LATER = {
+    "chains": "quenchphys.samplers.gradient_chains",
+    "laplace": "quenchphys.samplers.laplace_approximation",
+    "nested": "quenchphys.samplers.nested_slices",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -21,6 +21,8 @@ from quenchphys.console.surfaces import Surface, surface_for
 COMPILATION = 14.0  # seconds for the programs of a ladder on an idle machine, without a cache
 LADDER = 20.0  # seconds for a ladder of which nothing is known
 
+COUNTED = {"multicanonical": "sweep", "chains": "draw", "laplace": "step"}  # what methods without levels count
+
 
 class Meter(Protocol):
     """A display of progress; any object with these two methods will do."""
@@ -227,11 +229,13 @@ class WalkMeter:
         Sweeps of all parts together.
     last
         Whether the display ends with the walk.
+    counted
+        What is counted.
     """
 
-    def __init__(self, display: Display, sweeps: float, last: bool = False):
+    def __init__(self, display: Display, sweeps: float, last: bool = False, counted: str = "sweep"):
         self.display, self.sweeps, self.words = display, sweeps, ""
-        self._last = last
+        self._last, self._counted = last, counted
         self._before = 0.0  # sweeps of earlier parts
         self._first: float | None = None  # sweeps when the stage began, after compilation
 
@@ -250,7 +254,7 @@ class WalkMeter:
             self._first = done
             self.display.stage("walk")
         total = max(self.sweeps, done + remaining) - self._first
-        words = [self.words or f"sweep {level}"]
+        words = [self.words or f"{self._counted} {level}"]
         if math.isfinite(acceptance):
             words.append(f"acceptance {acceptance:.2f}")
         self.display.update((done - self._first) / total if total > 0 else 1.0, ", ".join(words))
@@ -266,7 +270,7 @@ def meter(method: str, wanted: bool | Meter | None) -> Meter:
     Parameters
     ----------
     method
-        "quench", "temper", "nested", "multicanonical" or "chains".
+        "quench", "temper", "nested", "multicanonical", "chains" or "laplace".
     wanted
         None: in a terminal, in a notebook, and a line a minute elsewhere.  True: also at once.  False: nothing.  Or a meter
         of your own.
@@ -280,8 +284,9 @@ def meter(method: str, wanted: bool | Meter | None) -> Meter:
         return Silent()
     if wanted is not None and not isinstance(wanted, bool):
         return wanted
-    if method in ("multicanonical", "chains"):
-        return WalkMeter(Display(method, wanted, [compiling(COMPILATION / 2), sampling("walk", LADDER)]), 0, last=True)
+    if method in COUNTED:
+        display = Display(method, wanted, [compiling(COMPILATION / 2), sampling("walk", LADDER)])
+        return WalkMeter(display, 0, last=True, counted=COUNTED[method])
     name = "ladder"
     display = Display(method, wanted, [compiling(COMPILATION), sampling(name, LADDER)])
     return LadderMeter(display, name, method, last=True)
