@@ -8,11 +8,11 @@
 """
 
 from quenchphys.console.interruption import Interrupted
+from workflows.accessor import Shown as _Shown  # noqa: F401 - registers `result.quenchphys`
 from workflows.calibration import calibrate
 from workflows.coexistence_point.search import coexistence
 from workflows.refinement import polish
 from workflows.reproduction.reproduce_paper import reproduce
-from workflows.results.accessor import Shown as _Shown  # noqa: F401 - registers `result.quenchphys`
 from workflows.scaling.finite_size import finite_size_scaling
 from workflows.store import load_result
 from workflows.thermal import partition_function

@@ -167,8 +167,8 @@ def test_an_old_option_is_explained_in_one_line(tmp_path, capsys):
 
 
 def test_every_workflow_has_a_table_a_figure_and_a_command():
-    assert set(RESULTS) == {"calibrate", "coexistence", "finite_size_scaling", "partition_function"}
-    commands = {"calibrate", "coexistence", "fss", "plot", "quench", "report", "show", "zbeta"}
+    assert set(RESULTS) == {"calibrate", "coexistence", "finite_size_scaling", "partition_function", "reproduce"}
+    commands = {"calibrate", "coexistence", "fss", "plot", "quench", "report", "reproduce", "show", "zbeta"}
     assert {command.name for command in all_commands()} == commands
 
 
