@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from quenchphys.console.forecast import Stage, analysing, compiling, sampling
@@ -16,6 +17,7 @@ LEVEL, LEVEL_SITE = 1e-5, 6e-8
 SWEEP, SWEEP_SITE = 2.5e-5, 2.1e-7
 LADDER_ANALYSIS, BETA_SAMPLE = 1.3, 2e-8  # seconds, and those to weight one sample at one temperature
 WALK_ANALYSIS, WALK_ANALYSIS_SITE = 1.5, 5e-4
+ALL_SIZES = 15.0  # seconds for each size: Binder cumulants on a grid of couplings, their slopes and crossings
 
 
 def levels_of(sites: int) -> float:
@@ -32,6 +34,12 @@ def stages_of_ladder(problem: Any, settings: LadderSettings, temperatures: int =
         sampling("ladder", samples * (LEVEL + LEVEL_SITE * sites)),
         analysing(LADDER_ANALYSIS + temperatures * samples * BETA_SAMPLE),
     ]
+
+
+def stages_of_ladders(problems: Sequence[Any], settings: LadderSettings) -> list[Stage]:
+    """One ladder for each size, and then an analysis of all of them together at many couplings."""
+    stages = [stage for problem in problems for stage in stages_of_ladder(problem, settings)]
+    return [*stages[:-1], analysing(ALL_SIZES * len(problems))]
 
 
 def stages_of_walk(problem: Any, settings: WalkSettings) -> list[Stage]:

@@ -98,7 +98,6 @@ class Display:
         self.forecast = Forecast(stages)
         self._clock, self._begun = clock, clock()
         self._detail = ""
-        self._done = 0.0
         self._lock = threading.RLock()
         self._stop = threading.Event()
         self._surface: Surface | None = surface_for(wanted, stream or sys.stderr)
@@ -159,11 +158,10 @@ class Display:
             now = self._clock()
             left, passed = self.forecast.left(now), now - self._begun
             current = self.forecast.current
-            # A bar that goes back confuses more than one that waits.
-            self._done = max(self._done, passed / (passed + left) if passed + left > 0 else 0.0)
+            done = passed / (passed + left) if passed + left > 0 else 0.0  # it may fall, as the time left may grow
             what = self.title if current is None or current.name == self.title else f"{self.title}: {current.name}"
             words = [f"about {duration(rounded(left))} left" if left > 0 else "", self._detail]
-            return min(self._done, 0.99), what, ", ".join(word for word in words if word)
+            return min(done, 0.99), what, ", ".join(word for word in words if word)
 
     def _open(self) -> None:
         if self._surface is None or self._thread is not None or self._stop.is_set():

@@ -24,7 +24,7 @@ from workflows.scaling.first_order import coexistence_line
 from workflows.scaling.fits import FEWEST_SIZES
 from workflows.scaling.second_order import critical_point
 from workflows.store import Study, request_of
-from workflows.timing import stages_of_ladder, stages_of_point
+from workflows.timing import stages_of_ladders, stages_of_point
 
 
 def finite_size_scaling(
@@ -104,9 +104,10 @@ def finite_size_scaling(
     identity = {"order": kind, "model": family.name, "coupling": coupling, "couplings": dict(couplings)}
     request = request_of("finite_size_scaling", identity, used)
     middle = 0.5 * sum(ends)
-    plan = [stage for family in families.values() for stage in (
-        stages_of_point(family.at(middle), points) if kind == "first" else stages_of_ladder(family.at(middle), ladders)
-    )]  # fmt: skip
+    models = [family.at(middle) for family in families.values()]
+    plan = [stage for one in models for stage in stages_of_point(one, points)] if kind == "first" else (
+        stages_of_ladders(models, ladders)
+    )  # fmt: skip
     with Study(out, request, progress=progress, overwrite=overwrite, plan=plan, call=call) as study:
         if kind == "first":
             result, doubts = coexistence_line(families, ends, points, study)
