@@ -42,8 +42,8 @@ PAPER: Mapping[tuple[str, int], Mapping[str, tuple[str, str, str]]] = {
 SEEDS = {"gaussian": 10, "spike_slab": 3, "bimodal": 3}
 MISSED = math.log(0.1)  # log Z of the slab alone, against the truth
 NOTE = (
-    "SMC on spike_slab should be log 0.1 low: it misses the spike.  Where both an exact and a printed value are given, trust "
-    "rests on the exact one.\nESS is the paper's pooled Kish number, which knows nothing of correlations."
+    "SMC on spike_slab should be log 0.1 low: it misses the spike.  Where both an exact and a printed value are given, "
+    "trust rests on the exact one.\nESS is the paper's pooled Kish number, which knows nothing of correlations."
 )
 
 

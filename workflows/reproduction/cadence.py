@@ -28,7 +28,10 @@ DIM = 100
 FIXATED = 0.02  # an occupancy nearer than this to 0 or 1 has lost a mode
 BINS = 60
 DRAWS = 4000
-NOTE = "A run is fixated when one mode has less than 2% of its weight.  By symmetry the mean occupancy is 0.5 at every threshold."
+NOTE = (
+    "A run is fixated when one mode has less than 2% of its weight.  "
+    "By symmetry the mean occupancy is 0.5 at every threshold."
+)
 
 
 def measure(target: qp.targets.Bimodal, settings: dict, seed: int, checkpoint: Path | None) -> xr.Dataset:

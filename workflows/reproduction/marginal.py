@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 BINS = 80
 DRAWS = 4000
 WIDEST = 3.2  # of a coordinate that is drawn: four and a half deviations of the slab
-NOTE = "The radius comes from all samples of the ladder, the coordinate from the configurations it kept, all D of which are alike."
+NOTE = (
+    "The radius comes from all samples of the ladder, "
+    "the coordinate from the configurations it kept, all D of which are alike."
+)
 
 
 def measure(target: Any, settings: dict[str, Any], seed: int, checkpoint: Path | None) -> xr.Dataset:
