@@ -54,8 +54,8 @@ DISORDERED = {"q": 0.184, "abs_m": 0.028}
 ORDERED = {"q": 1.89, "abs_m": 1.33}
 NOTE = (
     "Exact: references by other methods.  The paper's QES, like ours at softness 2, lags in the mixed region and finds "
-    "too little of the ordered phase;\nchains in equilibrium over the energies of the ladder do not.  Gradients of chains are in "
-    "the row of log Z."
+    "too little of the ordered phase;\nchains in equilibrium over the energies of the ladder do not.  Gradients of chains "
+    "are in the row of log Z."
 )
 
 
