@@ -48,13 +48,13 @@ NOTE = (
 
 
 def cells(settings: Mapping[str, Any]) -> list[tuple[str, int, str, dict[str, Any]]]:
-    """(target, D, method, settings) of every cell; "cells" of the settings overrides the common ones."""
+    """(target, D, method, settings) of every cell; "cells" of the settings overrides the common ones, "only" says where."""
     common = {name: settings[name] for name in ("particles", "replicas")}
     found = []
     for target, dims in settings["dims"].items():
         for dim in dims:
             for method in settings["methods"]:
-                if method == NS and dim > settings["largest_nested"].get(target, 0):
+                if dim not in settings["only"].get(method, {}).get(target, dims):
                     continue
                 own = settings["cells"].get(f"{target} {dim} {method}", settings["cells"].get(f"{target} {dim}", {}))
                 found.append((target, dim, method, common | own))
@@ -105,6 +105,8 @@ def figure(result: xr.Dataset) -> Figure:
     """Deviations from the exact value and effective samples per gradient over D, with the paper's."""
     import matplotlib.pyplot as plt  # takes a second to import
 
+    from observables.plot import COLOURS
+
     table = result[["case", "method", "quantity", "paper", "paper_err", "ours", "ours_err", "exact"]].to_dataframe()
     names = [name for name in SEEDS if table["case"].str.startswith(name).any()]
     drawing, axes = plt.subplots(2, len(names), figsize=(3.0 * len(names), 5.4), sharex="col", squeeze=False)
@@ -116,12 +118,12 @@ def figure(result: xr.Dataset) -> Figure:
                 some = own[own["quantity"].str.startswith("ESS") == ess]
                 shift = 1 + 0.06 * (number - 1)
                 ax.errorbar(
-                    some["dim"] * shift, some["ours"], np.nan_to_num(some["ours_err"]), fmt="o-", color=f"C{number}",
+                    some["dim"] * shift, some["ours"], np.nan_to_num(some["ours_err"]), fmt="o-", color=COLOURS[number],
                     markersize=4, linewidth=0.8, label=method,
                 )  # fmt: skip
                 ax.errorbar(
                     some["dim"] * shift * 1.03, some["paper"], np.nan_to_num(some["paper_err"]), fmt="x",
-                    color=f"C{number}", markersize=5, linewidth=0.6,
+                    color=COLOURS[number], markersize=5, linewidth=0.6,
                 )  # fmt: skip
         above.axhline(0.5 if name == "bimodal" else 0.0, color="0.6", linewidth=0.7)
         above.set(title=name.replace("_", " "), xscale="log")
@@ -130,6 +132,11 @@ def figure(result: xr.Dataset) -> Figure:
     axes[0, 0].plot([], [], "kx", label="paper")
     axes[0, 0].legend()
     return drawing
+
+
+def _nested(gaussian: list[int], spike_slab: list[int], bimodal: list[int]) -> dict[str, list[int]]:
+    """The dimensions at which nested sampling is run."""
+    return {"gaussian": gaussian, "spike_slab": spike_slab, "bimodal": bimodal}
 
 
 QUICK_DIMS = {"gaussian": [10, 100], "spike_slab": [10, 50], "bimodal": [10]}
@@ -149,16 +156,16 @@ EXPERIMENT = Experiment(
     "Evidence, mode occupancy and effective samples per gradient of QES, tempering and nested sampling, and what is exact",
     {
         Effort.QUICK: {
-            "dims": QUICK_DIMS, "methods": [QES, SMC, NS, AUTO], "particles": 250, "replicas": 4,
-            "largest_nested": {"gaussian": 10, "spike_slab": 10, "bimodal": 10}, "cells": {},
+            "dims": QUICK_DIMS, "methods": [QES, SMC, NS, AUTO], "particles": 250, "replicas": 4, "cells": {},
+            "only": {NS: _nested([10], [10], [10]), AUTO: {"gaussian": [100], "spike_slab": [50], "bimodal": []}},
         },
         Effort.STANDARD: {
-            "dims": DIMS, "methods": [QES, SMC, NS, AUTO], "particles": 1000, "replicas": 4,
-            "largest_nested": {"gaussian": 100, "spike_slab": 50, "bimodal": 10}, "cells": FEW,
+            "dims": DIMS, "methods": [QES, SMC, NS, AUTO], "particles": 1000, "replicas": 4, "cells": FEW,
+            "only": {NS: _nested([10, 100], [10, 50], [10])},
         },
         Effort.PAPER: {
-            "dims": DIMS, "methods": [QES, SMC, NS], "particles": 1000, "replicas": 10,
-            "largest_nested": {"gaussian": 100, "spike_slab": 50, "bimodal": 50}, "cells": {},
+            "dims": DIMS, "methods": [QES, SMC, NS], "particles": 1000, "replicas": 10, "cells": {},
+            "only": {NS: _nested([10, 100], [10, 50], [10, 50])},
         },
     },
     {Effort.QUICK: 3, Effort.STANDARD: 60, Effort.PAPER: 15 * 1440},

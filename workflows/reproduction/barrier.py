@@ -72,12 +72,14 @@ def figure(result: xr.Dataset) -> Figure:
     """log P(E) per dimension with the exact curves, and the barrier over D."""
     import matplotlib.pyplot as plt  # takes a second to import
 
+    from observables.plot import COLOURS
+
     drawing, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.3), width_ratios=(1.5, 1))
     draw_spike_slab(left, result)
     rows = result.isel(row=[str(case).startswith("spike_slab") for case in result["case"].values])
     dims = result["dim"].values
     right.plot(dims, rows["exact"], color="0.25", linewidth=0.8, label="exact")
-    right.errorbar(dims, rows["ours"], rows["ours_err"], fmt="o", markersize=4, color="C1", label="QES")
+    right.errorbar(dims, rows["ours"], rows["ours_err"], fmt="o", markersize=4, color=COLOURS[1], label="QES")
     right.set(xlabel="dimension $D$", ylabel=r"barrier $\Delta F$ (nats)", ylim=(0, None), xlim=(0, None))
     right.legend(loc="upper left")
     return drawing
@@ -85,13 +87,15 @@ def figure(result: xr.Dataset) -> Figure:
 
 def draw_spike_slab(ax: Axes, result: xr.Dataset) -> None:
     """The left panel: two peaks, and a valley that deepens with D."""
+    from observables.plot import COLOURS
+
     for number, dim in enumerate(result["dim"].values):
         target, own = qp.targets.spike_slab(int(dim)), result.sel(dim=dim)
         energy = own["spike_energy"].values
         fine = np.linspace(np.nanmin(energy), np.nanmax(energy), FINE)
         ax.plot(fine / dim, log_energy_density(target, fine), color="0.25", linewidth=0.8)
         ax.errorbar(energy / dim, own["spike_log_p"], own["spike_log_p_err"], fmt=".", markersize=3, elinewidth=0.7,
-                    color=f"C{number}", label=f"$D = {dim}$")  # fmt: skip
+                    color=COLOURS[number], label=f"$D = {dim}$")  # fmt: skip
     ax.plot([], [], color="0.25", linewidth=0.8, label="exact")
     ax.set(xlabel="energy per dimension $E/D$", ylabel=r"$\log\,P(E)$")
     ax.legend()
@@ -102,7 +106,7 @@ EXPERIMENT = Experiment(
     "fig:barrier",
     "P(E) of the spike and slab target: two phases, and a barrier that grows with dimension",
     {
-        Effort.QUICK: {"dims": [20, 50, 100], "particles": 300, "replicas": 2},
+        Effort.QUICK: {"dims": [20, 50], "particles": 250, "replicas": 4},
         Effort.STANDARD: {"dims": [50, 100, 200], "particles": 500, "replicas": 4},
         Effort.PAPER: {"dims": [50, 100, 200, 500], "particles": 1000, "replicas": 3},
     },

@@ -72,9 +72,11 @@ def figure(result: xr.Dataset) -> Figure:
     """Bias over the steps at a level, in units of the working point, with the paper's."""
     import matplotlib.pyplot as plt  # takes a second to import
 
+    from observables.plot import COLOURS
+
     drawing, ax = plt.subplots(figsize=(5.0, 3.4))
     steps, size = result["budget_steps"].values, result["budget_particles"].values
-    for twice, colour in ((1, "C0"), (2, "C1")):
+    for twice, colour in ((1, COLOURS[0]), (2, COLOURS[1])):
         here = (size == twice) & np.isfinite(steps)
         bias, error = result["budget_bias"].values[here], result["budget_bias_err"].values[here]
         ax.errorbar(
@@ -91,7 +93,12 @@ def figure(result: xr.Dataset) -> Figure:
                     color=colour, linewidth=0.7, label=f"paper, D = {DIM}, {1000 * twice} particles")  # fmt: skip
     own = ~np.isfinite(steps)
     ax.errorbar(
-        [3.0], result["budget_bias"].values[own], result["budget_bias_err"].values[own], fmt="s", color="C2", label=AUTO
+        [3.0],
+        result["budget_bias"].values[own],
+        result["budget_bias_err"].values[own],
+        fmt="s",
+        color=COLOURS[2],
+        label=AUTO,
     )
     ax.axhline(0, color="0.6", linewidth=0.7)
     ax.set(xscale="log", xlabel=f"steps at a level / {result.attrs['working']}", ylabel=r"$\log Z$ - exact")

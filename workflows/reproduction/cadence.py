@@ -100,10 +100,12 @@ def figure(result: xr.Dataset) -> Figure:
     """Occupancy of every run over the threshold; marginals of the narrowest and the widest coordinate."""
     import matplotlib.pyplot as plt  # takes a second to import
 
+    from observables.plot import COLOURS
+
     drawing, (left, *marginals) = plt.subplots(1, 3, figsize=(9.6, 3.0))
     for place, threshold in enumerate(result["threshold"].values):
         mode = result["occupancy"].sel(threshold=threshold).values
-        left.plot(place + np.linspace(-0.2, 0.2, len(mode)), mode, "o", markersize=3, color="C0")
+        left.plot(place + np.linspace(-0.2, 0.2, len(mode)), mode, "o", markersize=3, color=COLOURS[0])
     left.set_xticks(range(result.sizes["threshold"]), [f"{t:g}" for t in result["threshold"].values])
     for edge in (0, 1):
         left.axhline(edge, color="0.5", linestyle=":", linewidth=0.8)

@@ -86,6 +86,8 @@ def figure(result: xr.Dataset) -> Figure:
     """Three configurations on one scale above; P(m) and P(q) below."""
     import matplotlib.pyplot as plt  # takes a second to import
 
+    from observables.plot import COLOURS
+
     drawing = plt.figure(figsize=(9.0, 5.8))
     halves: Any = drawing.subfigures(2, 1, height_ratios=(1.15, 1))
     above, below = halves
@@ -98,7 +100,7 @@ def figure(result: xr.Dataset) -> Figure:
     for ax, name in zip(below.subplots(1, 2), EDGES, strict=True):
         for number, method in enumerate(result["curve"].values):
             look = {"fill": True, "alpha": 0.35} if number == 0 else {"linewidth": 1.0}
-            ax.stairs(result[name].sel(curve=method).values, EDGES[name], color=f"C{number}", label=method, **look)
+            ax.stairs(result[name].sel(curve=method).values, EDGES[name], color=COLOURS[number], label=method, **look)
         ax.set(xlabel=f"${name}$", ylabel=f"$P({name})$", ylim=(0, 6))
     ax.legend()
     return drawing

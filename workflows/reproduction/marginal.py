@@ -97,7 +97,7 @@ EXPERIMENT = Experiment(
     "fig:marginal",
     "Posterior of the spike and slab target in one coordinate and in the radius, against closed forms",
     {
-        Effort.QUICK: {"dims": [10, 50], "particles": 300, "replicas": 4},
+        Effort.QUICK: {"dims": [10, 50], "particles": 250, "replicas": 4},
         Effort.STANDARD: {"dims": [10, 50, 200], "particles": 500, "replicas": 4},
         Effort.PAPER: {"dims": [10, 50, 200, 500], "particles": 1000, "replicas": 3},
     },

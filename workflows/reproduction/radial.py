@@ -85,10 +85,12 @@ def figure(result: xr.Dataset) -> Figure:
     """Density of the radius of every method, and the exact shell."""
     import matplotlib.pyplot as plt  # takes a second to import
 
+    from observables.plot import COLOURS
+
     drawing, ax = plt.subplots(figsize=(5.4, 3.4))
     for number, method in enumerate(result["curve"].values):
         own = result.sel(curve=method)
-        ax.stairs(own["density"].values, own["edge"].values, color=f"C{number}", linewidth=1.1, label=method)
+        ax.stairs(own["density"].values, own["edge"].values, color=COLOURS[number], linewidth=1.1, label=method)
     tau, mean, deviation = shell(result.attrs["dim"])
     r = np.linspace(mean - 4.5 * deviation, mean + 4.5 * deviation, 1001)
     ax.plot(r, stats.chi.pdf(r / tau, result.attrs["dim"]) / tau, "k--", linewidth=0.9, label=r"exact, $\tau\chi_D$")

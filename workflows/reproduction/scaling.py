@@ -74,10 +74,12 @@ def figure(result: xr.Dataset) -> Figure:
     """Evaluations over D with power laws; bias over D, Gaussian filled, spike and slab open."""
     import matplotlib.pyplot as plt  # takes a second to import
 
+    from observables.plot import COLOURS
+
     drawing, (cost, bias) = plt.subplots(1, 2, figsize=(8.0, 3.4))
     points = result[[str(name) for name in result.data_vars if str(name).startswith("point_")]].to_dataframe()
     for number, method in enumerate(points["point_method"].unique()):
-        colour = f"C{number}"
+        colour = COLOURS[number]
         own = points[points["point_method"] == method]
         gauss, spiked = (own[own["point_target"] == name] for name in ("gaussian", "spike_slab"))
         if len(gauss) > 1:
@@ -119,7 +121,7 @@ EXPERIMENT = Experiment(
     "fig:scaling",
     "Evaluations to convergence over dimension with power laws, and the bias of the evidence",
     {
-        Effort.QUICK: {"dims": _dims([10, 50, 100], [10], [10]), "particles": 200, "replicas": 2},
+        Effort.QUICK: {"dims": _dims([10, 50, 100], [10], [10]), "particles": 250, "replicas": 2},
         Effort.STANDARD: {
             "dims": _dims([10, 50, 100, 200, 500], [10, 50, 200], [10, 50, 100]),
             "particles": 500,

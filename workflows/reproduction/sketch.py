@@ -74,17 +74,19 @@ def figure(result: xr.Dataset) -> Figure:
     """Energy with the level as a waterline; densities; scores."""
     import matplotlib.pyplot as plt  # takes a second to import
 
+    from observables.plot import COLOURS
+
     drawing, (well, density, force) = plt.subplots(3, 1, figsize=(5.4, 6.2), sharex=True)
     x = result["x"].values
     well.plot(x, result["well"], color="0.2")
-    well.axhline(LEVEL, color="C1", linestyle="--", linewidth=1.0)
-    well.fill_between(x, result["well"], LEVEL, where=result["well"].values < LEVEL, color="C0", alpha=0.15)
-    well.text(2.3, LEVEL + 0.4, "$E$", color="C1")
+    well.axhline(LEVEL, color=COLOURS[1], linestyle="--", linewidth=1.0)
+    well.fill_between(x, result["well"], LEVEL, where=result["well"].values < LEVEL, color=COLOURS[0], alpha=0.15)
+    well.text(2.3, LEVEL + 0.4, "$E$", color=COLOURS[1])
     well.set(ylabel="energy $U(x)$", ylim=(-4, 14), xlim=(-2.5, 2.5))
     for number, nu in enumerate(result["nu"].values):
         label = rf"$\nu = {nu:g}$" + (" (nested sampling)" if nu == 0 else " (QES)")
-        density.plot(x, result["density"].sel(nu=nu), color=f"C{number}", label=label)
-        force.plot(x, result["score"].sel(nu=nu), color=f"C{number}", label=label)
+        density.plot(x, result["density"].sel(nu=nu), color=COLOURS[number], label=label)
+        force.plot(x, result["score"].sel(nu=nu), color=COLOURS[number], label=label)
     density.set(ylabel=r"$\rho_E(x)$", ylim=(0, None))
     density.legend()
     inside = np.where(result["well"].values < LEVEL, result["force"].values, np.nan)

@@ -58,11 +58,13 @@ def figure(result: xr.Dataset) -> Figure:
     """Bias and gradients over nu; the default circled, tempering dashed."""
     import matplotlib.pyplot as plt  # takes a second to import
 
+    from observables.plot import COLOURS
+
     drawing, (bias, cost) = plt.subplots(1, 2, figsize=(7.6, 3.2))
     automatic = result["sweep_automatic"].values > 0
     for some, look, label in ((~automatic, "o-", None), (automatic, "s", AUTO)):
         own = result.isel(sweep=some)
-        colour = "C2" if label else "C0"
+        colour = COLOURS[2 if label else 0]
         bias.errorbar(
             own["sweep_nu"], own["sweep_bias"], own["sweep_bias_err"], fmt=look, color=colour, markersize=4, label=label
         )
@@ -74,7 +76,13 @@ def figure(result: xr.Dataset) -> Figure:
     default = result.isel(sweep=~automatic & (abs(result["sweep_nu"].values - 2.0) < 1e-9))
     for ax, name in ((bias, "sweep_bias"), (cost, "sweep_gradients")):
         ax.plot(
-            default["sweep_nu"], default[name], "o", markersize=11, markerfacecolor="none", color="C1", label="default"
+            default["sweep_nu"],
+            default[name],
+            "o",
+            markersize=11,
+            markerfacecolor="none",
+            color=COLOURS[1],
+            label="default",
         )
         ax.set_xlabel(r"softness $\nu$")
     bias.axhline(0.0, color="0.6", linewidth=0.7)
@@ -91,7 +99,7 @@ EXPERIMENT = Experiment(
     "fig:nu",
     "Bias of the evidence and gradients over the softness of the levels, on the spike and slab target",
     {
-        Effort.QUICK: {"dim": 50, "softness": [0.5, 1.0, 2.0, 3.0, 4.0], "particles": 200, "replicas": 4},
+        Effort.QUICK: {"dim": 50, "softness": [0.5, 1.0, 2.0, 3.0, 4.0], "particles": 250, "replicas": 4},
         Effort.STANDARD: {
             "dim": DIM,
             "softness": [0.5, 0.75, 1.0, 1.5, 2.0, 2.25, 3.0, 4.0],
