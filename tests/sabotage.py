@@ -195,7 +195,7 @@ BREAKS = [
     ),
     Break(
         "undefined observables spoil the genealogy",
-        "observables/estimation/genealogy.py",
+        "observables/estimation/terms.py",
         "np.nan_to_num(self.values.rows(part)) - self.mean[0]",
         "self.values.rows(part) - self.mean[0]",
         "tests/observables/estimation/test_estimator.py -k undefined",
