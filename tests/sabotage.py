@@ -82,6 +82,8 @@ BREAKS = [
         "-x - nu * slope(x)",
         "-x + nu * slope(x)",
         "tests/workflows/reproduction/test_experiments.py -k soft_and_hard",
+    ),
+    Break(
         "reduced potentials of levels have the wrong sign",
         "observables/exchange/pymbar.py",
         "u_kn[1:] = -mixture",
