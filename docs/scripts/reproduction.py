@@ -56,8 +56,8 @@ TAIL = r"""## Deviations
 
 **Lengths of paths.** Our ladders begin at the first level that ten times as many prior draws support, which saves seven
 or eight stages of tempering and about ten levels of QES. The remaining levels of QES are 3 to 8% fewer than printed; the
-local theory, $2\sqrt{\pi\,\mathrm{Var}(E)}/d$ with the drop $d$ that the target ESS allows to a population in equilibrium, gives
-646 levels that carry weight at $D=10^4$, and the paper prints 674.9. A population that lags behind its level has less
+local theory, $2\sqrt{\pi\,\mathrm{Var}(E)}/d$ with the drop $d$ that the target ESS allows to a population in equilibrium,
+gives 646 levels that carry weight at $D=10^4$, and the paper prints 674.9. A population that lags behind its level has less
 slack, so its levels are closer together.
 """
 

@@ -92,7 +92,14 @@ class _Radial(_Target):
 @jax.tree_util.register_static
 @dataclass(frozen=True)
 class Gaussian(_Radial):
-    """A Gaussian likelihood of width sigma: no transition, everything in closed form."""
+    """A Gaussian likelihood of width sigma: no transition, everything in closed form.
+
+    Examples
+    --------
+    >>> target = qp.targets.gaussian(10)
+    >>> round(target.log_z, 3)
+    -8.047
+    """
 
     dim: int
     sigma: float = 0.5
@@ -121,7 +128,14 @@ class Gaussian(_Radial):
 @jax.tree_util.register_static
 @dataclass(frozen=True)
 class SpikeSlab(_Radial):
-    """A broad and a narrow Gaussian at the origin: a first-order transition whose barrier grows with D."""
+    """A broad and a narrow Gaussian at the origin: a first-order transition whose barrier grows with D.
+
+    Examples
+    --------
+    >>> target = qp.targets.spike_slab(10)
+    >>> round(target.log_z, 3)
+    -1.163
+    """
 
     dim: int
     slab: float = 1.0
@@ -166,7 +180,14 @@ class SpikeSlab(_Radial):
 @jax.tree_util.register_static
 @dataclass(frozen=True)
 class Bimodal(_Target):
-    """Two equal, strongly anisotropic modes at +-1 in every coordinate, far apart for any local move."""
+    """Two equal, strongly anisotropic modes at +-1 in every coordinate, far apart for any local move.
+
+    Examples
+    --------
+    >>> target = qp.targets.bimodal(10)
+    >>> round(target.log_z, 3)
+    -27.455
+    """
 
     dim: int
     narrowest: float = 0.01

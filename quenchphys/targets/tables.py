@@ -38,6 +38,11 @@ class Table:
         Names of the classes, in the order of their numbers.
     labels
         (row,), the number of the class of every row.
+
+    Examples
+    --------
+    >>> table = qp.targets.tables.read_table("sonar.csv")
+    >>> table.inputs.shape, table.classes
     """
 
     name: str
@@ -49,7 +54,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Split:
-    """Training and test data; inputs have mean 0 and variance 1 over the training data."""
+    """Training and test data; inputs have mean 0 and variance 1 over the training data.
+
+    Examples
+    --------
+    >>> split = qp.targets.tables.split_table(table, test=0.2, seed=0)
+    """
 
     inputs: Array
     labels: Array
