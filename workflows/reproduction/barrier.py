@@ -15,15 +15,19 @@ import xarray as xr
 import observables
 import quenchphys as qp
 from observables.peaks import deepest_valley
+from workflows.reproduction.classification import FILES, TASKS
 from workflows.reproduction.exact import log_energy_density
 from workflows.reproduction.experiment import Bench, Effort, Experiment
 from workflows.reproduction.methods import QES, sample
+from workflows.reproduction.network_profiles import draw as draw_networks
+from workflows.reproduction.network_profiles import profiles
 from workflows.reproduction.table import Row, collect
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+WITHOUT_NETWORKS = "Networks were left out: give the folder of their data sets by data= (--data) to see P(E) of them."
 BINS = 120
 FINE = 20_001  # energies of an exact curve
 
@@ -63,26 +67,38 @@ def spike_slab(bench: Bench) -> tuple[list[Row], xr.Dataset]:
 
 
 def run(bench: Bench) -> xr.Dataset:
-    """The spike and slab target."""
+    """The spike and slab target, and networks if there are data sets."""
     rows, curves = spike_slab(bench)
-    return collect(rows).assign(curves)
+    if bench.data is None:
+        return collect(rows).assign(curves).assign_attrs(note=WITHOUT_NETWORKS)
+    network_rows, network_curves = profiles(bench)
+    found = collect(rows + network_rows).assign(curves).assign(network_curves)
+    return found.assign_attrs(doubt=network_curves.attrs["doubt"])
 
 
 def figure(result: xr.Dataset) -> Figure:
-    """log P(E) per dimension with the exact curves, and the barrier over D."""
+    """log P(E) per dimension with the exact curves; beside it that of networks, or the barrier over D."""
     import matplotlib.pyplot as plt  # takes a second to import
-
-    from observables.plot import COLOURS
 
     drawing, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.3), width_ratios=(1.5, 1))
     draw_spike_slab(left, result)
+    if "network_energy" in result:
+        draw_networks(right, result)
+    else:
+        draw_barrier(right, result)
+    return drawing
+
+
+def draw_barrier(right: Axes, result: xr.Dataset) -> None:
+    """The barrier over D, measured and exact."""
+    from observables.plot import COLOURS
+
     rows = result.isel(row=[str(case).startswith("spike_slab") for case in result["case"].values])
     dims = result["dim"].values
     right.plot(dims, rows["exact"], color="0.25", linewidth=0.8, label="exact")
     right.errorbar(dims, rows["ours"], rows["ours_err"], fmt="o", markersize=4, color=COLOURS[1], label="QES")
     right.set(xlabel="dimension $D$", ylabel=r"barrier $\Delta F$ (nats)", ylim=(0, None), xlim=(0, None))
     right.legend(loc="upper left")
-    return drawing
 
 
 def draw_spike_slab(ax: Axes, result: xr.Dataset) -> None:
@@ -101,16 +117,33 @@ def draw_spike_slab(ax: Axes, result: xr.Dataset) -> None:
     ax.legend()
 
 
+def _networks(tasks: list[str], particles: int, dlogz: float) -> dict[str, Any]:
+    """Ladders of the networks, down to `dlogz` nats below their evidence."""
+    return {"tasks": tasks, "particles": particles, "replicas": 2, "target_ess": 0.9, "steps": 96, "dlogz": dlogz}
+
+
 EXPERIMENT = Experiment(
     "barrier",
     "fig:barrier",
-    "P(E) of the spike and slab target: two phases, and a barrier that grows with dimension",
+    "P(E) of the spike and slab target: two phases, and a barrier that grows with dimension; of networks: one phase",
     {
-        Effort.QUICK: {"dims": [20, 50], "particles": 250, "replicas": 4},
-        Effort.STANDARD: {"dims": [50, 100, 200], "particles": 500, "replicas": 4},
-        Effort.PAPER: {"dims": [50, 100, 200, 500], "particles": 1000, "replicas": 3},
+        Effort.QUICK: {"dims": [20, 50], "particles": 250, "replicas": 4, "networks": _networks(["heart"], 64, -60.0)},
+        Effort.STANDARD: {
+            "dims": [50, 100, 200],
+            "particles": 500,
+            "replicas": 4,
+            "networks": _networks([task for task in TASKS if task != "winered"], 100, -200.0),
+        },
+        Effort.PAPER: {
+            "dims": [50, 100, 200, 500],
+            "particles": 1000,
+            "replicas": 3,
+            "networks": _networks(list(TASKS), 1000, -1000.0),
+        },
     },
     {Effort.QUICK: 2, Effort.STANDARD: 15, Effort.PAPER: 180},
     run,
     figure,
+    needs="nothing; the data sets for the networks",
+    data=tuple(FILES),
 )
