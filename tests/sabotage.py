@@ -63,6 +63,13 @@ BREAKS = [
         "tests/observables/test_draws.py -k walk",
     ),
     Break(
+        "a walk keeps samples of other configurations when it is restarted",
+        "quenchphys/walk.py",
+        "none = self.data.isel(sweep=slice(0, 0), draw=slice(0, 0))",
+        "none = self.data",
+        "tests/quenchphys/storage/test_walk.py -k restarted",
+    ),
+    Break(
         "averages at coexistence take the point as known",
         "observables/equal_point.py",
         "averages=values + drift * step[:, :, None],",
