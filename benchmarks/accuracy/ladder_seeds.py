@@ -1,4 +1,4 @@
-"""Ladders of phi^6 at coexistence over several seeds, and the same ladders polished: are the errors right, or does it say so?
+"""Ladders of phi^6 at coexistence over several seeds, and the same polished: right errors, or an outcome that says so?
 
     python -m benchmarks.accuracy.ladder_seeds 40 --seeds 8 --polish              two hours
     python -m benchmarks.accuracy.ladder_seeds 40 --seeds 8 --particles 1000 --replicas 4
@@ -49,9 +49,8 @@ def reference(L: int) -> dict[str, tuple[float, float] | None]:
 
 def answers(run: qp.Ladder | qp.Walk) -> dict[str, float]:
     pool = observables.Pool(run)
-    evidence, odds = observables.partition_function(pool, [1.0]), observables.phase_weights(pool)
-    table = {"log_z": evidence.log_z, "log_z_err": evidence.log_z_err, "log_odds": odds.log_odds, "log_odds_err": odds.log_odds_err}
-    return {name: float(np.ravel(value)[0]) for name, value in table.items()}
+    found = observables.phase_weights(pool)[["log_odds", "log_odds_err"]].update(observables.partition_function(pool))
+    return {name + end: float(found[name + end]) for name in ("log_z", "log_odds") for end in ("", "_err")}
 
 
 def lag_of(ladder: qp.Ladder) -> dict[str, Any]:
@@ -84,14 +83,14 @@ def measure(L: int, particles: int, replicas: int, seed: int, polish: bool, agai
     if polish or "ladder" not in row:
         ladder, costs = ladder_of(model, path.with_suffix(".nc"), particles, replicas, seed)
         if "ladder" not in row:
-            row["ladder"] = answers(ladder) | lag_of(ladder) | {"outcome": ladder.outcome.value, "why": ladder.report()} | costs
+            row["ladder"] = answers(ladder) | lag_of(ladder) | {"outcome": ladder.outcome.value} | costs
             path.write_text(json.dumps(row, indent=1))
         if polish:
             timer = harness.Timer()
             walk = workflows.polish(model, ladder, seed=seed, progress=False)
-            facts = {name: walk.attrs[name] for name in ("trusted", "why", "crossings")}
-            row["polished"] = answers(walk) | {k: v if isinstance(v, str) else int(v) for k, v in facts.items()} | timer.costs()
-            row["polished"]["sweeps"] = walk.energy.shape[1]
+            costs = timer.costs() | {"sweeps": walk.energy.shape[1]}
+            facts = {name: int(walk.attrs[name]) for name in ("trusted", "crossings")} | {"why": walk.attrs["why"]}
+            row["polished"] = answers(walk) | facts | costs
             path.write_text(json.dumps(row, indent=1))
     return row
 
@@ -109,11 +108,11 @@ def show(row: dict[str, Any]) -> None:
         z = "  ".join(f"z {name} {value:+.2f}" for name, value in z_scores(row["L"], found).items())
         words = found["outcome"] if kind == "ladder" else f"trusted {found['trusted']}, {found['crossings']} crossings"
         time = f"{found['seconds']:.0f} s, {found['cpu_seconds']:.0f} s of processor" if "seconds" in found else ""
-        print(
-            f"L = {row['L']}, {row['replicas']} x {row['particles']}, seed {row['seed']}, {kind:8}: log Z {found['log_z']:.3f} +- "
-            f"{found['log_z_err']:.3f}, log odds {found['log_odds']:+.3f} +- {found['log_odds_err']:.3f}  {z}  {words}  {time}",
-            flush=True,
+        values = ", ".join(
+            f"{name} {found[name]:.3f} +- {found[name + '_err']:.3f}" for name in ("log_z", "log_odds")
         )
+        size = f"L = {row['L']}, {row['replicas']} x {row['particles']}, seed {row['seed']}"
+        print(f"{size}, {kind:8}: {values}  {z}  {words}  {time}", flush=True)
 
 
 def summary(rows: list[dict[str, Any]]) -> None:
@@ -129,7 +128,8 @@ def summary(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         wrong = max(map(abs, z_scores(row["L"], row["ladder"]).values())) > WRONG
         counts[int(wrong), int(row["ladder"]["outcome"] == qp.Outcome.LAGGED.value)] += 1
-    print(f"ladders within {WRONG:g} errors: {counts[0, 0]} trusted, {counts[0, 1]} lagged; beyond: {counts[1, 0]} trusted, {counts[1, 1]} lagged")
+    right, wrong = (f"{trusted} trusted, {lagged} lagged" for trusted, lagged in counts)
+    print(f"ladders within {WRONG:g} errors: {right}; beyond: {wrong}")
 
 
 def kept(sizes: Sequence[int]) -> list[dict[str, Any]]:
