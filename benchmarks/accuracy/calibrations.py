@@ -59,7 +59,7 @@ def ladder_of(target: Any) -> Callable[[int], Row]:
     def run(seed: int) -> Row:
         pool = observables.Pool(qp.quench(target, particles=PARTICLES, replicas=REPLICAS, seed=seed, progress=False))
         found = observables.thermodynamics(pool)[["log_z", "log_z_err", "heat_capacity", "heat_capacity_err"]]
-        found = found.update(observables.order_parameters(pool))
+        found = found.assign(observables.order_parameters(pool).data_vars)
         row = {str(name): float(found[name]) for name in found.data_vars if found[name].ndim == 0 and name != "ess"}
         levels = observables.density_of_states(pool, bins=edges(target))
         for i, (value, error) in enumerate(zip(levels.log_g.values, levels.log_g_err.values, strict=True)):

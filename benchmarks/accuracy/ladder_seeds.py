@@ -49,7 +49,7 @@ def reference(L: int) -> dict[str, tuple[float, float] | None]:
 
 def answers(run: qp.Ladder | qp.Walk) -> dict[str, float]:
     pool = observables.Pool(run)
-    found = observables.phase_weights(pool)[["log_odds", "log_odds_err"]].update(observables.partition_function(pool))
+    found = observables.partition_function(pool).assign(observables.phase_weights(pool).data_vars)
     return {name + end: float(found[name + end]) for name in ("log_z", "log_odds") for end in ("", "_err")}
 
 
