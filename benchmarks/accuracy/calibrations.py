@@ -39,20 +39,26 @@ Row = dict[str, Any]  # numbers with their errors, name and name_err, and ranks
 FOLDER = harness.OUT / "calibrations"
 PARTICLES, REPLICAS = 200, 8
 DRAWS = 100  # of each chain
-RADII = [0.02, 0.06, 0.2, 0.6, 2.0, 6.0, 14.0]  # |x|^2 at the edges of the bins of log g
+RADII = [0.06, 0.2, 0.6, 2.0, 6.0]  # |x|^2 at which log g is compared
+NARROW = 1.03  # ratio of the edges of such a bin to its middle: log g hardly bends within it
 
 
 # Ladders of targets with exact answers.
 
 
-def edges(target: Any) -> Array:
-    return np.array([float(target.radial_energy(s, np)) for s in RADII])
+def edges() -> Array:
+    """|x|^2 at the edges of bins: narrow ones, and what lies between them."""
+    return np.outer(RADII, [1 / NARROW, NARROW]).ravel()
+
+
+def energies(target: Any) -> Array:
+    return np.array([float(target.radial_energy(s, np)) for s in edges()])
 
 
 def exact_log_g(target: Any) -> dict[str, float]:
-    """log of the prior probability of a bin, over its width."""
-    probability = np.diff(stats.chi2.cdf(RADII, target.dim))
-    return {f"log_g_{i}": float(v) for i, v in enumerate(np.log(probability / np.diff(edges(target))))}
+    """log of the prior probability of a narrow bin, over its width in energy."""
+    probability = np.diff(stats.chi2.cdf(edges(), target.dim))[::2]
+    return {f"log_g_{i}": float(v) for i, v in enumerate(np.log(probability / np.diff(energies(target))[::2]))}
 
 
 def ladder_of(target: Any) -> Callable[[int], Row]:
@@ -61,8 +67,8 @@ def ladder_of(target: Any) -> Callable[[int], Row]:
         found = observables.thermodynamics(pool)[["log_z", "log_z_err", "heat_capacity", "heat_capacity_err"]]
         found = found.assign(observables.order_parameters(pool).data_vars)
         row = {str(name): float(found[name]) for name in found.data_vars if found[name].ndim == 0 and name != "ess"}
-        levels = observables.density_of_states(pool, bins=edges(target))
-        for i, (value, error) in enumerate(zip(levels.log_g.values, levels.log_g_err.values, strict=True)):
+        found = observables.density_of_states(pool, bins=energies(target))
+        for i, (value, error) in enumerate(zip(found.log_g.values[::2], found.log_g_err.values[::2], strict=True)):
             row |= {f"log_g_{i}": float(value), f"log_g_{i}_err": float(error)}
         return row
 
