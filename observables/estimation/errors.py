@@ -58,13 +58,18 @@ class Uncertain:
             raise ValueError(f"Errors from {what} need at least 2 independent ones, but there is {blocks}.")
         self.found = found
         self._plain = errors != "auto"
-        ancestors = all(replica.parent is not None for replica in found.pool.replicas)
+        nested = any(replica.live is not None for replica in found.pool.replicas)
+        if nested:  # shells instead of families, unless ladders of several couplings are mixed
+            ancestors = all(len(block) == 1 for block in found.pool.blocks)
+        else:
+            ancestors = all(replica.parent is not None for replica in found.pool.replicas)
         from_families = errors == "genealogy" or (
             not needs_blocks and (blocks < 2 or (blocks < ENOUGH_BLOCKS and ancestors))
         )
         self._jackknifed = errors != "genealogy" and blocks > 1
         self._families = read_genealogy(found) if from_families else None
-        self.method = " and ".join(["replicas"] * self._jackknifed + ["genealogy"] * from_families)
+        within = "order statistics" if nested else "genealogy"
+        self.method = " and ".join(["replicas"] * self._jackknifed + [within] * from_families)
 
     def of(self, function: Function) -> Answer:
         """A function of log Z (T,) and the means (T, m), with its error."""
@@ -117,9 +122,14 @@ class Uncertain:
         mean of them is low by error^2/2.  That holds for telescoped volumes, and within errors for self-consistent ones:
         over 80 ladders of spike_slab(10) with 8 x 200 particles log Z of a replica was low by 0.46(15) of its variance.
         (On synthetic ladders, whose levels have no ancestors in common, it is a fifth.)
-        Groups of chains share one scale c, whose logarithm is nearly unbiased: there is nothing to correct.
+        The order-statistic volumes of nested sampling have unbiased logarithms, so the logarithm of the mean of B of them is
+        high by (B - 1) error^2/2.  Groups of chains share one scale c, whose logarithm is nearly unbiased: there is nothing
+        to correct.
         """
-        return error**2 / 2 if self.found.pool.of_ladders else np.zeros_like(error)
+        if not self.found.pool.of_ladders:
+            return np.zeros_like(error)
+        nested = all(replica.live is not None for replica in self.found.pool.replicas)
+        return error**2 / 2 * (1 - len(self.found.log_z) if nested else 1)
 
 
 class Variance(NamedTuple):

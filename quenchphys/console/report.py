@@ -46,19 +46,26 @@ def describe(ladder: Ladder) -> str:
 
 def _headline(ladder: Ladder) -> list[str]:
     levels, outcome, count = ladder.levels, ladder.outcome, _level_count(ladder)
-    parameter = "energy" if ladder.method == "quench" else "beta"
+    parameter = "beta" if ladder.method == "temper" else "energy"
     ends = [float(levels[parameter][r, n - 1]) for r, n in enumerate(count)]
     firsts = [float(levels[parameter][r, 0]) for r in range(len(count))]
     return [
         f"{ladder.method} of {ladder.problem}: {outcome.value} "
         f"({'can be trusted' if outcome.trusted else 'NOT TO BE TRUSTED'})",
         WORDS[outcome],
-        f"{len(count)} replicas of {ladder.particles.sizes['particle']} particles, {_span(count)} levels, "
+        f"{len(count)} replicas of {_size(ladder)}, {_span(count)} levels, "
         f"{parameter} from {np.mean(firsts):.6g} to {np.mean(ends):.6g}, {ladder.attrs['wall_time']:.1f} s",
         f"acceptance {float(levels['acceptance'].mean()):.2f} "
         f"(lowest {float(levels['acceptance'].min()):.2f}), move per level {float(levels['displacement'].median()):.2f} "
         f"of a coordinate's scale, ancestors left {_span(_lineages(ladder))}",
     ]
+
+
+def _size(ladder: Ladder) -> str:
+    particles = ladder.particles.sizes["particle"]
+    if ladder.method == "nested":
+        return f"{ladder.attrs['live_points']} live points, {particles} born at each level"
+    return f"{particles} particles"
 
 
 def _limits(ladder: Ladder) -> list[str]:
@@ -99,7 +106,7 @@ def _doubts(ladder: Ladder) -> list[str]:
 def _lag(ladder: Ladder) -> str:
     levels = ladder.levels
     found = slowest_quantity(levels["correlation"].values, [str(name) for name in levels["quantity"].values])
-    parameter = "energy" if ladder.method == "quench" else "beta"
+    parameter = "beta" if ladder.method == "temper" else "energy"
     return (
         f"The correlation of {found.quantity} over a level is above {SLOW:g} at {found.share:.0%} of the levels (up to "
         f"{LARGEST_SHARE:.0%} is safe), and {found.correlation:.2f} near {parameter} "
