@@ -26,6 +26,7 @@ from observables.level_quadrature import level_marginal, quadrature
 from observables.multicanonical_weight import flat_weight, flattened
 from observables.order import order_parameters
 from observables.phases import phase_averages, phase_weights
+from observables.phases_apart import separate_phases
 from observables.prediction import predictive_nll
 from observables.samples.pool import Pool
 from observables.spectrum import density_of_states, energy_distribution
@@ -55,6 +56,7 @@ __all__ = [
     "predictive_nll",
     "quadrature",
     "report",
+    "separate_phases",
     "thermodynamics",
     "to_anesthetic",
     "to_arviz",

@@ -18,6 +18,7 @@ from quenchphys.outcome import Outcome
 from quenchphys.parallel.devices import use_all_cores
 from quenchphys.parallel.processes import ProcessLost, join
 from quenchphys.problem import Problem, SiteBasis
+from quenchphys.samplers.bridge_chains import bridge
 from quenchphys.samplers.multicanonical_chains import multicanonical
 from quenchphys.samplers.quenched import quench
 from quenchphys.samplers.tempered import temper
@@ -52,6 +53,7 @@ __all__ = [
     "Walk",
     "WallTime",
     "__version__",
+    "bridge",
     "chains",
     "check",
     "join",

@@ -14,12 +14,12 @@ from quenchphys.console.report import describe
 from quenchphys.outcome import Outcome
 from quenchphys.run import Run
 from quenchphys.storage.netcdf import json_fault, plain_attributes, read_netcdf, write_netcdf
-from quenchphys.storage.schema import LADDER, LADDER_FORMAT, LADDER_GROUPS, METHODS, first_fault, labelled
+from quenchphys.storage.schema import LADDER, LADDER_FORMAT, LADDER_GROUPS, METHODS, TEMPERED, first_fault, labelled
 
 
 @dataclass(frozen=True)
 class Ladder(Run):
-    """A finished run of `quench`, `temper` or `nested`: a tree of datasets, and an outcome that says whether to trust it.
+    """A finished run of `quench`, `temper`, `nested` or `bridge`: a tree of datasets, and an outcome to judge it by.
 
     All data are in `tree`; the properties are shorter names for its parts.  A population is recorded after its mutation,
     with the weights it carries at that level.  Replicas that ended earlier are padded: NaN in floating-point variables,
@@ -49,7 +49,7 @@ class Ladder(Run):
         particles  [replica, level, particle]
           energy        energy U of the particle (nats)
           log_weight    log of the carried weight; weights of a level add up to one
-          parent        parent at the level before; at level 0, the prior draw (nested: its start)
+          parent        parent at the level before; at level 0, the prior draw (nested: its start) (optional)
           <observable>  each observable of the particle
         prior  [replica, draw]
           energy        energy U of the prior draw (nats)
@@ -109,8 +109,13 @@ class Ladder(Run):
 
     @property
     def method(self) -> str:
-        """How it was made: "quench", "temper" or "nested"."""
+        """How it was made: "quench", "temper", "nested" or "bridge"."""
         return self.attrs["method"]
+
+    @property
+    def tempered(self) -> bool:
+        """Whether its levels are inverse temperatures, and not energies."""
+        return self.method in TEMPERED
 
     @property
     def softness(self) -> float:

@@ -28,6 +28,55 @@ class Break(NamedTuple):
 
 BREAKS = [
     Break(
+        "a block counts the links of its neighbour",
+        "lattices/torus.py",
+        "return jnp.concatenate([others, first], axis)",
+        "return jnp.concatenate([first, others], axis)",
+        "tests/quenchphys/kernels/test_block_hmc.py -k own_sites",
+    ),
+    Break(
+        "blocks forget the kinetic energy",
+        "quenchphys/kernels/block_hmc.py",
+        "change + 0.5 * (final - momentum) * (final + momentum)",
+        "change + 0.0 * (final - momentum) * (final + momentum)",
+        "tests/quenchphys/kernels/test_block_hmc.py -k invariant",
+    ),
+    Break(
+        "a trajectory that leaves the phase is kept",
+        "quenchphys/kernels/block_hmc.py",
+        "Moved(jnp.where(inside, moved, x)",
+        "Moved(moved",
+        "tests/quenchphys/kernels/test_block_hmc.py -k taken_back",
+    ),
+    Break(
+        "the norm of the Gaussian of a phase has the wrong sign",
+        "lattices/phase_field.py",
+        "np.log(prior / precision).sum()",
+        "np.log(precision / prior).sum()",
+        "tests/lattices/test_phase_field.py -k exact_norm",
+    ),
+    Break(
+        "the constant of a phase is left out of log Z",
+        "lattices/phase_field.py",
+        "+ norm - len(eigenvalues) * float(np.float32(self.shift))",
+        "+ norm",
+        "tests/quenchphys/samplers/test_bridge_chains.py -k log_z",
+    ),
+    Break(
+        "the trapezoid of a bridge is corrected the wrong way",
+        "quenchphys/bridging/placement.py",
+        "(variance[..., 1:] - variance[..., :-1]) / 12",
+        "(variance[..., :-1] - variance[..., 1:]) / 12",
+        "tests/quenchphys/samplers/test_bridge_chains.py -k known_curves",
+    ),
+    Break(
+        "the root of two phases moves the wrong way",
+        "observables/phases_apart.py",
+        "return -SIGNS[phase] * (log_z",
+        "return SIGNS[phase] * (log_z",
+        "tests/observables/test_phases_apart.py -k same_log_z",
+    ),
+    Break(
         "reduced potentials of levels have the wrong sign",
         "observables/exchange/pymbar.py",
         "u_kn[1:] = -mixture",

@@ -127,7 +127,7 @@ class Replica(Samples):
 def replicas_of(ladder: Ladder) -> list[Replica]:
     """The replicas of a ladder, cut to the levels each of them has."""
     levels, particles, prior = ladder.levels, ladder.particles, ladder.prior
-    tempered, nested = ladder.method == "temper", ladder.method == "nested"
+    tempered, nested = ladder.tempered, ladder.method == "nested"
     found = []
     for r in range(levels.sizes["replica"]):
         count = int(levels["level_count"].values[r]) if "level_count" in levels else levels.sizes["level"]

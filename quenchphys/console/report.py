@@ -27,6 +27,15 @@ WORDS = {
 }
 
 
+BRIDGE_WORDS = {
+    Outcome.REACHED_BETA: "Chains were in equilibrium at every step between the prior and the phase, and stayed inside it.",
+    Outcome.LEFT_PHASE: "Chains left the phase again and again: it is not metastable, and a bridge cannot give its log Z.",
+    Outcome.LAGGED: "The early samples differ from the late ones: the chains still drift, and a longer warm_up is needed.",
+    Outcome.FROZEN: "The chains hardly moved at one of the steps.",
+    Outcome.LEVEL_LIMIT: "The largest number of sweeps was reached before the error that was asked for.",
+}
+
+
 def describe(ladder: Ladder) -> str:
     """The report of a ladder.
 
@@ -40,8 +49,27 @@ def describe(ladder: Ladder) -> str:
     str
         Outcome, size, acceptance and ancestors, then every reason for doubt, one a line, and what trust does not cover.
     """
+    if ladder.method == "bridge":
+        return describe_bridge(ladder)
     lines = [*_headline(ladder), *_pilots(ladder), *_doubts(ladder), *_limits(ladder)]
     return "\n".join(lines)
+
+
+def describe_bridge(ladder: Ladder) -> str:
+    """The report of a bridge: its outcome, its size, and what its chains did."""
+    levels, particles = ladder.levels, ladder.particles
+    trust = "can be trusted" if ladder.outcome.trusted else "NOT TO BE TRUSTED"
+    inside = np.isfinite(ladder.prior["energy"].values).mean()
+    return "\n".join(
+        [
+            f"bridge to {ladder.problem}: {ladder.outcome.value} ({trust})",
+            (BRIDGE_WORDS | {Outcome.UNDEFINED_ENERGY: WORDS[Outcome.UNDEFINED_ENERGY]})[ladder.outcome],
+            f"{particles.sizes['replica']} groups of chains at {levels.sizes['level']} values of beta, "
+            f"{particles.sizes['particle']} sweeps, length {ladder.attrs['length']:.3g}, {ladder.attrs['wall_time']:.1f} s",
+            f"acceptance {float(levels['acceptance'].mean()):.2f} (lowest {float(levels['acceptance'].min()):.2f}), "
+            f"{inside:.1%} of the prior draws are inside the phase",
+        ]
+    )
 
 
 def _headline(ladder: Ladder) -> list[str]:

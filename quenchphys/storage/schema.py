@@ -20,7 +20,9 @@ AXES = "..."  # stands for the axes of a configuration
 
 When = Literal["always", "not temper", "temper", "nested", "optional"]
 """Which files have a variable; an optional one is written too, but a file without it can be read."""
-METHODS = ("quench", "temper", "nested")
+METHODS = ("quench", "temper", "nested", "bridge")
+TEMPERED = ("temper", "bridge")
+"""Methods whose levels are inverse temperatures; those of all others are energies."""
 
 # Kinds of numbers that a file may have for a type: other precisions will do.
 KINDS = {"float32": "f", "float64": "f", "int32": "iu", "int64": "iu", "bool": "biu", "str": "UOT"}
@@ -44,8 +46,11 @@ class Row(NamedTuple):
 
     def needed(self, method: str) -> bool:
         """Whether a file of this method without the variable is incomplete."""
-        always = self.when == "always" or (self.when == "not temper" and method != "temper")
-        return self.name != OBSERVABLE and (always or self.when == method)
+        if self.name == OBSERVABLE:
+            return False
+        if self.when in ("temper", "not temper"):
+            return (method in TEMPERED) == (self.when == "temper")
+        return self.when in ("always", method)
 
 
 R_L = ("replica", "level")
@@ -80,7 +85,14 @@ LADDER = (
     Row("levels", "quantity", ("quantity",), "str", "names of these quantities", when="optional"),
     Row("particles", "energy", R_L_P, "float32", "energy U of the particle", "nats"),
     Row("particles", "log_weight", R_L_P, "float32", "log of the carried weight; weights of a level add up to one"),
-    Row("particles", "parent", R_L_P, "int32", "parent at the level before; at level 0, the prior draw (nested: its start)"),
+    Row(
+        "particles",
+        "parent",
+        R_L_P,
+        "int32",
+        "parent at the level before; at level 0, the prior draw (nested: its start)",
+        when="optional",
+    ),
     Row("particles", OBSERVABLE, R_L_P, "float32", "each observable of the particle"),
     Row("prior", "energy", R_D, "float32", "energy U of the prior draw", "nats"),
     Row("prior", OBSERVABLE, R_D, "float32", "each observable of the prior draw"),
