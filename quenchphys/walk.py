@@ -84,8 +84,13 @@ class Walk(Run):
         return self.data["weight_energy"].values, self.data["weight_log"].values
 
     def restarted(self, configurations: np.ndarray) -> Walk:
-        """The same walk, to be continued from other configurations (group, chain, ...)."""
-        return Walk(self.data.assign(last=(self.data["last"].dims, configurations, self.data["last"].attrs)))
+        """A walk without samples, to be continued from other configurations (group, chain, ...).
+
+        Step size, scale and weight are kept.  The samples are not: the last of them are no longer those of the last
+        configurations, and draws from such a walk would have the weights of others.
+        """
+        none = self.data.isel(sweep=slice(0, 0), draw=slice(0, 0))
+        return Walk(none.assign(last=(none["last"].dims, configurations, none["last"].attrs)))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write one netCDF-4 file, all or nothing.
@@ -115,7 +120,7 @@ class Walk(Run):
         groups, sweeps, chains = self.energy.shape
         facts = {
             "size": f"{groups} groups of {chains} chains, {sweeps} sweeps",
-            "energy": f"{float(np.min(self.energy)):.6g} to {float(np.max(self.energy)):.6g}",
+            "energy": f"{self.energy.min():.6g} to {self.energy.max():.6g}" if sweeps else "the chains have not moved yet",
             "recorded": ", ".join(["energy", *self.observables]),
             "made": self._made(),
         }
@@ -132,13 +137,15 @@ class Walk(Run):
         Returns
         -------
         str
-            A few lines.
+            A few lines; one for chains that have not moved.
 
         Examples
         --------
         >>> print(walk.report())
         """
         groups, sweeps, chains = self.energy.shape
+        if sweeps == 0:
+            return f"walk of {self.problem}: {groups} groups of {chains} multicanonical chains that have not moved yet"
         acceptance = f", acceptance {float(self.data['acceptance'].mean()):.2f}" if "acceptance" in self.data else ""
         undefined = float(self.attrs.get("undefined", 0.0))
         own = "\n".join(
