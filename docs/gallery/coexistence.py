@@ -5,7 +5,7 @@ import matplotlib.pyplot as plt
 import observables
 import workflows
 
-result = workflows.coexistence(shape=(6, 10), bracket=(2.25, 2.33), sweeps=800, seed=0)
+result = workflows.coexistence(shape=(6, 10), bracket=(2.25, 2.33), sweeps=400, seed=0)
 print(f"mu2 = {float(result.mu2):.4f} +- {float(result.mu2_err):.4f}, trusted: {bool(result.trusted)}")
 print(f"barrier {float(result.barrier):.2f} +- {float(result.barrier_err):.2f} nats")
 
