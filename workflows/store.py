@@ -287,7 +287,7 @@ def read_netcdf(path: str | os.PathLike[str]) -> xr.Dataset:
     try:
         return xr.load_dataset(path, engine=ENGINE)
     except PermissionError:
-        raise
+        raise PermissionError(f"{path} cannot be read: permission denied.") from None
     except Exception as cause:  # the reader's own exceptions are many, and none mentions results
         raise ValueError(f"{path} is not a readable netCDF-4 file, so it holds no result.") from cause
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-import workflows
-from workflows.budget import QUICK_LADDER, QUICK_WALK
 from workflows.commands import Command, Exit, arguments
-from workflows.commands.output import finish
-from workflows.model_family import check_bracket, family_of
-from workflows.scaling.finite_size import check_sizes, order_of
+from workflows.defaults import QUICK_LADDER, QUICK_WALK
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--sizes", type=int, nargs="+", required=True, metavar="L", help="linear sizes, at least three")
+    parser.add_argument("--sizes", type=arguments.whole_number, nargs="+", required=True, metavar="L", help="linear sizes, at least three")
     parser.add_argument(
         "--order", choices=("first", "second"), help="order of the transition (default: from mean field)"
     )
@@ -30,6 +26,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(chosen: Namespace) -> Exit:
+    import workflows
+    from workflows.commands.output import finish
+
     names = ("pilot_particles", "pilot_replicas", "groups", "chains", "sweeps", "particles", "replicas")
     result = workflows.finite_size_scaling(
         sizes=chosen.sizes,
@@ -39,7 +38,7 @@ def run(chosen: Namespace) -> Exit:
         order=chosen.order,
         **_quick(chosen) | arguments.given(chosen, *names),
         **arguments.files(chosen),
-        **dict(chosen.set),
+        **arguments.couplings(chosen),
     )
     return finish(result, chosen)
 
@@ -48,7 +47,10 @@ def _quick(chosen: Namespace) -> dict[str, int]:
     """Fewer sweeps or smaller ladders, whichever the transition needs."""
     if not chosen.quick:
         return {}
-    family = family_of(chosen.model, chosen.coupling, dict(chosen.set), L=check_sizes(chosen.sizes)[0])
+    from workflows.model_family import check_bracket, family_of
+    from workflows.scaling.finite_size import check_sizes, order_of
+
+    family = family_of(chosen.model, chosen.coupling, arguments.couplings(chosen), L=check_sizes(chosen.sizes)[0])
     order = chosen.order or order_of(family, check_bracket(chosen.bracket, chosen.coupling))
     return QUICK_WALK if order == "first" else QUICK_LADDER
 
