@@ -1,9 +1,10 @@
-"""Whole studies in one call: coexistence points, finite-size scaling, Z over temperature, calibration of error bars.
+"""Whole studies in one call: coexistence points, finite-size scaling, Z over temperature, error bars, the paper.
 
 >>> workflows.coexistence(L=16)
 >>> workflows.finite_size_scaling(sizes=[8, 12, 16, 24], bracket=(2.25, 2.33))
 >>> workflows.partition_function(model, beta=np.linspace(0, 1.2, 121))
 >>> workflows.calibrate(qp.targets.gaussian(10), seeds=64)
+>>> workflows.reproduce("path-length", effort="quick")
 """
 
 from importlib import import_module
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from workflows.calibration import calibrate
     from workflows.coexistence_point.search import coexistence
     from workflows.refinement import polish
+    from workflows.reproduction.reproduce_paper import reproduce
     from workflows.results.flat import to_dataframe
     from workflows.scaling.finite_size import finite_size_scaling
     from workflows.store import load_result
@@ -32,6 +34,7 @@ HOMES = {
     "load_result": "workflows.store",
     "partition_function": "workflows.thermal",
     "polish": "workflows.refinement",
+    "reproduce": "workflows.reproduction.reproduce_paper",
     "to_dataframe": "workflows.results.flat",
 }
 
@@ -43,6 +46,7 @@ __all__ = [
     "load_result",
     "partition_function",
     "polish",
+    "reproduce",
     "to_dataframe",
 ]
 

@@ -14,7 +14,7 @@ from typing import Any
 import xarray as xr
 
 from workflows.budget import CoexistenceSettings, LadderSettings, PilotSettings, WalkSettings
-from workflows.coexistence_point.search import phases_of
+from workflows.coexistence_point.expectation import start_in
 from workflows.model_family import Model, ModelFamily, check_bracket, family_of
 from workflows.scaling.first_order import coexistence_line
 from workflows.scaling.fits import FEWEST_SIZES
@@ -54,7 +54,7 @@ def finite_size_scaling(
     model, coupling, **couplings
         As in `coexistence`.
     order
-        "first" or "second"; by default first if mean field expects two phases in the middle of the bracket.
+        "first" or "second"; by default first if mean field expects two phases somewhere in the bracket.
     pilot_particles, pilot_replicas, groups, chains, sweeps
         Of first-order transitions: the pilot ladder and the chains of every size, as in `coexistence`.
     particles, replicas
@@ -126,9 +126,9 @@ def check_sizes(sizes: Any) -> list[int]:
 
 
 def order_of(family: ModelFamily, bracket: tuple[float, float]) -> str:
-    """First order where the model names two phases in the middle of the bracket."""
+    """First order where the model names two phases somewhere in the bracket."""
     try:
-        phases_of(family, 0.5 * sum(bracket))
+        start_in(family, bracket)
     except ValueError:
         return "second"
     return "first"
