@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from quenchphys.console.interruption import Interrupted
     from workflows.calibration import calibrate
     from workflows.coexistence_point.search import coexistence
+    from workflows.joined_runs import over_seeds, pool
     from workflows.refinement import polish
     from workflows.reproduction.reproduce_paper import reproduce
     from workflows.results.flat import to_dataframe
@@ -32,8 +33,10 @@ HOMES = {
     "coexistence": "workflows.coexistence_point.search",
     "finite_size_scaling": "workflows.scaling.finite_size",
     "load_result": "workflows.store",
+    "over_seeds": "workflows.joined_runs",
     "partition_function": "workflows.thermal",
     "polish": "workflows.refinement",
+    "pool": "workflows.joined_runs",
     "reproduce": "workflows.reproduction.reproduce_paper",
     "to_dataframe": "workflows.results.flat",
 }
@@ -44,8 +47,10 @@ __all__ = [
     "coexistence",
     "finite_size_scaling",
     "load_result",
+    "over_seeds",
     "partition_function",
     "polish",
+    "pool",
     "reproduce",
     "to_dataframe",
 ]

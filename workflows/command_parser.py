@@ -32,7 +32,8 @@ class Parser(ArgumentParser):
     def _sentence(self, message: str) -> str:
         """argparse's message in our words."""
         if match := re.fullmatch(r"the following arguments are required: (.*)", message):
-            return f"{self.prog} needs {match[1].replace(', ', ' and ')} ({self.prog} --help explains it)."
+            missing = [name if name.startswith("-") else f"a {name}" for name in match[1].split(", ")]
+            return f"{self.prog} needs {' and '.join(missing)} ({self.prog} --help explains it)."
         if match := re.fullmatch(r"argument ([^:]+): invalid choice: (.+) \(choose from (.*)\)", message, re.DOTALL):
             known = [word.strip(" '\"") for word in match[3].split(",")]
             return f"{match[1]} must be one of {', '.join(known)}; {match[2]} was given."

@@ -106,6 +106,11 @@ class Study:
             self._lock.release()
 
     @property
+    def request(self) -> dict[str, Any]:
+        """What the study computes, as plain values."""
+        return self._request
+
+    @property
     def folder(self) -> Path:
         """Where ladders and walks are kept."""
         assert self.path is not None

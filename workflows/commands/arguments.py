@@ -15,7 +15,8 @@ PICTURES = (".png", ".pdf", ".svg")
 def add_model(parser: ArgumentParser) -> argparse._ArgumentGroup:
     """--model and --set."""
     group = parser.add_argument_group("model")
-    group.add_argument("--model", default="phi6", metavar="NAME", help=f"{' or '.join(defaults.MODEL_NAMES)} (default: phi6)")
+    names = " or ".join(defaults.MODEL_NAMES)
+    group.add_argument("--model", default="phi6", metavar="NAME", help=f"{names} (default: phi6)")
     group.add_argument(
         "--set",
         action="append",
@@ -62,7 +63,10 @@ def add_pilot_and_chains(parser: ArgumentParser, where: str = "") -> None:
         help=f"particles in a population (default: {defaults.PILOT_PARTICLES})",
     )
     pilot.add_argument(
-        "--pilot-replicas", type=whole_number, metavar="N", help=f"independent populations (default: {defaults.PILOT_REPLICAS})"
+        "--pilot-replicas",
+        type=whole_number,
+        metavar="N",
+        help=f"independent populations (default: {defaults.PILOT_REPLICAS})",
     )
     chains = parser.add_argument_group(
         f"multicanonical chains{where}", "They travel between the phases and give the answer."
@@ -103,7 +107,9 @@ def add_ladder(
 ) -> None:
     """--particles and --replicas."""
     group = parser.add_argument_group(f"ladder{where}")
-    group.add_argument("--particles", type=whole_number, metavar="N", help=f"particles in a population (default: {particles})")
+    group.add_argument(
+        "--particles", type=whole_number, metavar="N", help=f"particles in a population (default: {particles})"
+    )
     group.add_argument(
         "--replicas",
         type=whole_number,
@@ -141,7 +147,10 @@ def add_output(parser: ArgumentParser, *, required: bool = False, plot: bool = T
     group.add_argument("--overwrite", action="store_true", help=f"replace an existing result{again}")
     if plot:
         group.add_argument(
-            "--plot", type=Path, metavar="FILE", help="also draw the figure into this file: .png, .pdf or .svg; an existing one is replaced"
+            "--plot",
+            type=Path,
+            metavar="FILE",
+            help="also draw the figure into this file: .png, .pdf or .svg; an existing one is replaced",
         )
     group.add_argument("--silent", action="store_true", help="no progress on standard error")
 
@@ -162,7 +171,7 @@ def progress(chosen: Namespace) -> bool | None:
     return False if chosen.silent else None
 
 
-def couplings(chosen: Namespace) -> dict[str, float]:
+def couplings(chosen: Namespace) -> dict[str, Any]:
     """The couplings that were given, each once."""
     found = dict(chosen.set)
     if len(found) < len(chosen.set):

@@ -9,7 +9,14 @@ from workflows.defaults import QUICK_LADDER, QUICK_WALK
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--sizes", type=arguments.whole_number, nargs="+", required=True, metavar="L", help="linear sizes, at least three")
+    parser.add_argument(
+        "--sizes",
+        type=arguments.whole_number,
+        nargs="+",
+        required=True,
+        metavar="L",
+        help="linear sizes, at least three",
+    )
     parser.add_argument(
         "--order", choices=("first", "second"), help="order of the transition (default: from mean field)"
     )
@@ -22,11 +29,15 @@ def add_arguments(parser: ArgumentParser) -> None:
         f"{QUICK_WALK['sweeps']} sweeps (first order), or {QUICK_LADDER['replicas']} x {QUICK_LADDER['particles']} "
         "particles (second order)",
     )
+    parser.add_argument(
+        "--dask", metavar="ADDRESS", help="scheduler of a cluster whose workers run the sizes, such as tcp://head:8786"
+    )
     arguments.add_output(parser)
 
 
 def run(chosen: Namespace) -> Exit:
     import workflows
+    from workflows.cluster import connect
     from workflows.commands.output import finish
 
     names = ("pilot_particles", "pilot_replicas", "groups", "chains", "sweeps", "particles", "replicas")
@@ -36,6 +47,7 @@ def run(chosen: Namespace) -> Exit:
         model=chosen.model,
         coupling=chosen.coupling,
         order=chosen.order,
+        client=connect(chosen.dask),
         **_quick(chosen) | arguments.given(chosen, *names),
         **arguments.files(chosen),
         **arguments.couplings(chosen),

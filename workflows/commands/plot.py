@@ -10,7 +10,13 @@ from workflows.commands import Command, Exit, arguments
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", type=Path, help="a result, or a ladder")
-    parser.add_argument("--out", type=Path, metavar="FILE", required=True, help="picture: .png, .pdf or .svg; an existing one is replaced")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        required=True,
+        help="picture: .png, .pdf or .svg; an existing one is replaced",
+    )
 
 
 def run(chosen: Namespace) -> Exit:

@@ -17,6 +17,7 @@ import xarray as xr
 
 import quenchphys as qp
 
+OF_WALKS = ("acceptance", "step_size", "weight_energy", "weight_log")
 LAST = ("value", "error", "units")
 
 
@@ -49,7 +50,7 @@ def to_dataframe(result: xr.Dataset | qp.Ladder | qp.Walk) -> pd.DataFrame:
 
 
 def to_json(result: xr.Dataset | qp.Ladder | qp.Walk) -> str:
-    """A result as JSON: `attributes`, and under `quantities` for each name value, error, units, dims, and under `axes` the axes.
+    """A result as JSON: `attributes`, `axes`, and under `quantities` the value, error, units and dims of each name.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def dataset_of(result: xr.Dataset | qp.Ladder | qp.Walk) -> xr.Dataset:
     if isinstance(result, qp.Ladder):
         return result.levels.assign_attrs(result.attrs)
     if isinstance(result, qp.Walk):
-        return result.data[[name for name in ("acceptance", "step_size", "weight_energy", "weight_log") if name in result.data]]
+        return result.data[[name for name in OF_WALKS if name in result.data]]
     if not isinstance(result, xr.Dataset):
         raise TypeError(f"A result, a ladder or a walk can be a table, but {type(result).__name__} was given.")
     return result

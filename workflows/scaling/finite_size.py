@@ -41,6 +41,7 @@ def finite_size_scaling(
     out: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     progress: bool | None = None,
+    client: Any = None,
     **couplings: float,
 ) -> xr.Dataset:
     """Follow a transition over several sizes to the infinite lattice.
@@ -65,6 +66,9 @@ def finite_size_scaling(
     out
         File for the result.  Every size is kept beside it as soon as it is finished: a call with more sizes, or after an
         interruption, continues from there.
+    client
+        A `dask.distributed.Client`: every size is then a task of its cluster.  The numbers are the same.  With `out`, all
+        workers must see its folder.
 
     Returns
     -------
@@ -99,9 +103,9 @@ def finite_size_scaling(
     request = request_of("finite_size_scaling", identity, used)
     with Study(out, request, progress=progress, overwrite=overwrite) as study:
         if kind == "first":
-            result, doubts = coexistence_line(families, ends, points, study)
+            result, doubts = coexistence_line(families, ends, points, study, client)
         else:
-            result, doubts = critical_point(families, ends, ladders, study)
+            result, doubts = critical_point(families, ends, ladders, study, client)
         why = " ".join(doubts)
         return study.finish(
             result.assign_attrs(
