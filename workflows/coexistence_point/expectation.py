@@ -18,7 +18,7 @@ from observables.phases import TwoPhases
 from quenchphys.problem import view
 from workflows.model_family import ModelFamily
 
-STEPS, DEPTH = 12, 1.2  # how finely and how far below its uniform value the mean-field transition is searched
+STEPS, DEPTH = 49, 1.2  # how finely and how far below its uniform value the mean-field transition is searched
 PLACES = 33  # in a bracket, at which two phases are looked for
 
 
@@ -143,9 +143,11 @@ def _expected(family: ModelFamily) -> float | None:
             return np.nan
         return phases.ordered.log_z + float(np.log(2)) - phases.disordered.log_z
 
-    values = np.linspace(top, top - DEPTH * max(1.0, abs(top)), STEPS)
-    known = [(float(value), odds) for value in values if np.isfinite(odds := log_odds(float(value)))]
-    for (above, high), (below, low) in pairwise(known):
+    values = [float(value) for value in np.linspace(top, top - DEPTH * max(1.0, abs(top)), STEPS)]
+    high = log_odds(top)
+    for above, below in pairwise(values):
+        low = log_odds(below)
         if high < 0 <= low:
             return float(brentq(log_odds, below, above, xtol=1e-4))
+        high = low
     return top

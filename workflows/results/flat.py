@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,8 @@ def to_dataframe(result: xr.Dataset | qp.Ladder | qp.Walk) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        The columns quantity, one for each dimension (empty where a quantity does not have it), value, error (empty where
-        there is none) and units.
+        The columns quantity, one for each dimension (empty where a quantity does not have it; a dimension that is called
+        quantity itself is quantity_axis), value, error (empty where there is none) and units.
 
     Examples
     --------
@@ -43,7 +44,7 @@ def to_dataframe(result: xr.Dataset | qp.Ladder | qp.Walk) -> pd.DataFrame:
     """
     data = dataset_of(result)
     names = [str(name) for name in data.data_vars if not _is_error(data, str(name))]
-    dims = list(dict.fromkeys(str(dim) for name in names for dim in data[name].dims))
+    dims = list(dict.fromkeys(_column(dim) for name in names for dim in data[name].dims))
     parts = [_rows(data, name) for name in names]
     table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["quantity", *LAST])
     return table.reindex(columns=["quantity", *dims, *LAST])
@@ -96,16 +97,21 @@ def _is_error(data: xr.Dataset, name: str) -> bool:
     return name.endswith("_err") and name.removesuffix("_err") in data
 
 
+def _column(dim: Hashable) -> str:
+    """The name of the column of a dimension; some results have a dimension called quantity."""
+    return f"{dim}_axis" if dim in ("quantity", *LAST) else str(dim)
+
+
 def _rows(data: xr.Dataset, name: str) -> pd.DataFrame:
     one = data[name]
-    grid = np.indices(one.shape).reshape(one.ndim, -1)
+    grid = np.indices(one.shape).reshape(one.ndim, one.size)
     columns: dict[str, Any] = {"quantity": name}
     for dim, index in zip(one.dims, grid, strict=True):
-        columns[str(dim)] = (data[dim].values if dim in data.coords else np.arange(one.sizes[dim]))[index]
+        columns[_column(dim)] = (data[dim].values if dim in data.coords else np.arange(one.sizes[dim]))[index]
     columns["value"] = one.values.ravel()
     columns["error"] = data[f"{name}_err"].values.ravel() if f"{name}_err" in data else np.nan
     columns["units"] = one.attrs.get("units", "")
-    return pd.DataFrame(columns, index=range(max(1, one.size)) if one.ndim == 0 else range(one.size))
+    return pd.DataFrame(columns, index=range(one.size))
 
 
 def _plain(values: np.ndarray) -> Any:
