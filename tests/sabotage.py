@@ -54,6 +54,8 @@ BREAKS = [
         "if high < 0 <= low:",
         "if high > 0 >= low:",
         "tests/workflows/coexistence_point/test_expectation.py -k mean_field_puts",
+    ),
+    Break(
         "a block counts the links of its neighbour",
         "lattices/torus.py",
         "return jnp.concatenate([others, first], axis)",
