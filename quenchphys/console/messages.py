@@ -46,7 +46,8 @@ def one_sentence(cause: BaseException) -> str:
     if isinstance(cause, MemoryError) and (size := re.match("Unable to allocate ([^ ]+ [^ ]+) for", str(cause))):
         return f"This needs an array of {size[1]}, more memory than there is; take a smaller lattice, or fewer samples."
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
-    return " ".join(lines) if lines else f"It failed ({type(cause).__name__})."
+    text = " ".join(lines) if lines else f"It failed ({type(cause).__name__})"
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def last_error(cause: BaseException, limit: int = 300) -> str:

@@ -43,7 +43,8 @@ def to_dataframe(result: xr.Dataset | qp.Ladder | qp.Walk) -> pd.DataFrame:
     >>> table.to_csv("run.csv", index=False)
     """
     data = dataset_of(result)
-    names = [str(name) for name in data.data_vars if not _is_error(data, str(name))]
+    numbers = [str(name) for name, values in data.data_vars.items() if values.dtype.kind in "biuf"]
+    names = [name for name in numbers if not _is_error(data, name)]
     dims = list(dict.fromkeys(_column(dim) for name in names for dim in data[name].dims))
     parts = [_rows(data, name) for name in names]
     table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["quantity", *LAST])
@@ -108,7 +109,7 @@ def _rows(data: xr.Dataset, name: str) -> pd.DataFrame:
     columns: dict[str, Any] = {"quantity": name}
     for dim, index in zip(one.dims, grid, strict=True):
         columns[_column(dim)] = (data[dim].values if dim in data.coords else np.arange(one.sizes[dim]))[index]
-    columns["value"] = one.values.ravel()
+    columns["value"] = one.values.ravel().astype(float)
     columns["error"] = data[f"{name}_err"].values.ravel() if f"{name}_err" in data else np.nan
     columns["units"] = one.attrs.get("units", "")
     return pd.DataFrame(columns, index=range(one.size))

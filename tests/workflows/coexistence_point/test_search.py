@@ -163,7 +163,7 @@ def test_a_pilot_may_be_a_single_ladder():
         ({"coupling": "lam"}, "needs a value of mu2"),
         ({"mu2": 2.2}, "cannot be given"),
         ({"gamma": 1.0}, "no coupling 'gamma'"),
-        ({"L": None}, "give either L or shape .*neither was given"),
+        ({"L": None}, "ive either L or shape .*neither was given"),
         ({"L": 8.5}, "must be integers"),
         ({"model": "phi4", "bracket": (0.1, 0.2)}, "second order by mean field.*use finite_size_scaling"),
         ({"bracket": (5.0, 6.0)}, "not expected to have two phases"),
