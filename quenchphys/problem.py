@@ -73,6 +73,8 @@ class Problem(Protocol):
     name                    what the model is called in files; default: the name of its class
     parameters              what is written into files: a dict of plain numbers, strings, lists and dicts; default: empty
     dims                    names of the axes of a configuration; default: axis_0, axis_1, ...
+    predict(x), loss(o)     with U(x) = loss(predict(x)) and a loss that is convex in the predictions: the curvature that
+                            `laplace` takes; default: none
 
     Examples
     --------
@@ -240,6 +242,12 @@ class ProblemView:
     def softness(self) -> float | None:
         """The softness the problem recommends; None if it does not."""
         return getattr(self.problem, "softness", None)
+
+    @property
+    def predictions(self) -> tuple[Callable[[Array], Any], Callable[[Any], Array]] | None:
+        """(predict, loss) with U(x) = loss(predict(x)), loss convex; None if the problem does not have both."""
+        predict, loss = (getattr(self.problem, name, None) for name in ("predict", "loss"))
+        return (predict, loss) if callable(predict) and callable(loss) else None
 
     @property
     def dims(self) -> tuple[str, ...]:
