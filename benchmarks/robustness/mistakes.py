@@ -171,7 +171,8 @@ def run() -> int:
                     words = ["coexistence", "--L", "8", "--silent", "--sweeps", "20000", *more]
                     code, said = interrupted(after, words, folder)
                     bad += code != 130 or RAW.search(said) is not None
-                    print(f"| {number} | Ctrl-C after {after:g} s{' with --out' if more else ''} | {code} | {said} |", flush=True)
+                    what = f"Ctrl-C after {after:g} s{' with --out' if more else ''}"
+                    print(f"| {number} | {what} | {code} | {said} |", flush=True)
     print(f"\n{number} mistakes, {bad} answers that are not one sentence; files left behind: {left or 'none'}")
     return 1 if bad else 0
 
