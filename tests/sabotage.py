@@ -54,6 +54,8 @@ BREAKS = [
         "if high < 0 <= low:",
         "if high > 0 >= low:",
         "tests/workflows/coexistence_point/test_expectation.py -k mean_field_puts",
+    ),
+    Break(
         "order statistics begin one point too low",
         "quenchphys/samplers/nested_births.py",
         "np.arange(live - replaced + 1, live + 1, dtype=float)",

@@ -8,15 +8,20 @@ when a command runs, so that the help appears at once.
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import warnings
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from importlib import import_module
 from typing import Any
 
 from workflows.command_parser import WrongRequest, read
 from workflows.commands import Exit
+
+LONG_TO_IMPORT = ("workflows.calibration", "workflows.results", "workflows.scaling.finite_size")  # and all that they need
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,10 +56,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return Exit.TRUSTED
 
 
+@contextmanager
+def _stopping_at_once() -> Iterator[None]:
+    """Let Ctrl-C end the process, while nothing is lost by that.
+
+    In the middle of an import a `KeyboardInterrupt` becomes an error of whatever library is being initialised.
+    """
+
+    def stop(*_: Any) -> None:
+        print("\nInterrupted.", file=sys.stderr, flush=True)
+        os._exit(Exit.INTERRUPTED)
+
+    usual = threading.current_thread() is threading.main_thread()
+    if not usual or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def _run(chosen: Namespace) -> int:
-    from quenchphys.console.messages import one_sentence
-    from quenchphys.parallel.processes import ProcessLost
-    from quenchphys.storage.lock import InUse
+    with _stopping_at_once():
+        for name in LONG_TO_IMPORT:
+            import_module(name)
+        from quenchphys.console.messages import one_sentence
+        from quenchphys.parallel.processes import ProcessLost
+        from quenchphys.storage.lock import InUse
 
     try:
         with _warnings_as_sentences(), _joined(chosen):
