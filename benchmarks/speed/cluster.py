@@ -1,4 +1,4 @@
-"""Sizes of a study on a local Dask cluster: time with one and with two workers, and whether the bits are those of no cluster.
+"""Sizes of a study on a local Dask cluster: time with one and with two workers, and whether the bits are the usual ones.
 
     python -m benchmarks.speed.cluster --sizes 6 8 10 12
 """
