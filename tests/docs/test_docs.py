@@ -114,7 +114,7 @@ def test_commands_of_the_tutorials_are_those_of_their_figures():
     for page in PAGES:
         for line in command.findall(page.read_text()):
             if "--coordinator" not in line and "--coupling" not in line:  # these draw nothing
-                shown.add(re.sub(r" --(?:out|plot) \S+", "", line))
+                shown.add(re.sub(r" --(?:out|plot|dask) \S+", "", line))
     assert shown == drawn
 
 
