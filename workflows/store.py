@@ -98,7 +98,8 @@ class Study:
         self.overwrite = overwrite
         self._call = call
         self._begun = time.monotonic()
-        self._earlier = self._gradients = 0.0  # seconds of what was read from files; gradients of all ladders and walks
+        self._earlier = self._parts = 0.0  # seconds of what was read from files, and of results that are parts of this one
+        self._gradients = 0.0  # of all ladders and walks
         self._owns_display = not isinstance(progress, Display)
         name = str(request.get("workflow", "study")).replace("_", " ")
         self.display = progress if isinstance(progress, Display) else Display(name, progress)
@@ -123,6 +124,11 @@ class Study:
         """Let other studies use the output."""
         if self._lock is not None:
             self._lock.release()
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What the study computes, as plain values."""
+        return self._request
 
     @property
     def folder(self) -> Path:
@@ -183,10 +189,10 @@ class Study:
         self.message(label)
         self.display.stage("sampling", detail=label)
 
-    def count_part(self, result: xr.Dataset, *, read: bool) -> None:
-        """Count the time and the gradients of a result that is part of this one; one that was just made counts its own."""
-        self._gradients += float(result.attrs.get("gradients", 0.0))
-        self._earlier += float(result.attrs.get("wall_time", 0.0)) if read else 0.0
+    def count_part(self, part: xr.Dataset) -> None:
+        """Count the gradients of a result that is part of this one, and its time, if that passed before or elsewhere."""
+        self._gradients += float(part.attrs.get("gradients", 0.0))
+        self._parts += float(part.attrs.get("wall_time", 0.0))
 
     def _count(self, run: qp.Ladder | qp.Walk) -> None:
         self._gradients += float(run.attrs.get("gradients", 0.0)) + float(run.attrs.get("pilot_gradients", 0.0))
@@ -235,7 +241,7 @@ class Study:
     def finish(self, result: xr.Dataset) -> xr.Dataset:
         """Add what the study is and took to the result, and write it."""
         of_the_answer = {name: value for name, value in result.attrs.items() if name not in OF_ONE_RUN}
-        seconds = time.monotonic() - self._begun + self._earlier
+        seconds = max(time.monotonic() - self._begun + self._earlier, self._parts)
         result = result.copy()
         result.attrs = of_the_answer | study_attributes(self._request, self._call, seconds, self._gradients)
         if self.path is not None:
@@ -373,7 +379,7 @@ def read_netcdf(path: str | os.PathLike[str]) -> xr.Dataset:
     try:
         return xr.load_dataset(path, engine=ENGINE)
     except PermissionError:
-        raise
+        raise PermissionError(f"{path} cannot be read: permission denied.") from None
     except Exception as cause:  # the reader's own exceptions are many, and none mentions results
         raise ValueError(f"{path} is not a readable netCDF-4 file, so it holds no result.") from cause
 

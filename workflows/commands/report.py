@@ -5,9 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from quenchphys.storage.netcdf import write_whole
 from workflows.commands import Command, Exit
-from workflows.commands.output import read, trust
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -17,9 +15,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(chosen: Namespace) -> Exit:
+    from quenchphys.storage.netcdf import write_whole
+    from workflows.commands.output import read, trust
+    from workflows.report.contents import page_of
+
     check_page(chosen.out, chosen.overwrite)
     found = read(chosen.file)
-    from workflows.report.contents import page_of  # matplotlib takes a second to import
 
     text = page_of(found, chosen.file)
     write_whole(chosen.out, lambda part: part.write_text(text, encoding="utf-8"), overwrite=chosen.overwrite)

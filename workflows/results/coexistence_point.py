@@ -20,7 +20,7 @@ def table(result: xr.Dataset) -> list[str]:
     rows = [
         (f"{coupling}, equal weight", measured(result, coupling)),
         (f"{coupling}, equal height", measured(result, f"{coupling}_equal_height")),
-        (f"ordered share at {float(result[f'{coupling}_run']):.6g}", measured(result, "ordered_share")),
+        (f"{result['phase'].values[1]} share at {float(result[f'{coupling}_run']):.6g}", measured(result, "ordered_share")),
         (f"barrier in {by} (nats)", measured(result, "barrier")),
     ]
     if "interface_tension" in result:
