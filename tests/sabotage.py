@@ -68,6 +68,8 @@ BREAKS = [
         "seconds = max(time.monotonic() - self._begun + self._earlier, self._parts)",
         "seconds = float(result.attrs.get('wall_time', 0.0))",
         "tests/workflows/test_command_line.py -k knows_its_study",
+    ),
+    Break(
         "errors of joined runs do not fall with their number",
         "workflows/joined_runs.py",
         "np.sqrt((error**2).sum(axis=0)) / count",
