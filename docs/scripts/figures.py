@@ -225,7 +225,7 @@ def renewed(entry: Entry) -> bool:
     for change in changes or ["nothing changed beyond errors"]:
         print(f"  {change}", flush=True)
     if count := other_changes(before, text):
-        print(f"  {count} lines differ in words, or in numbers printed without an error", flush=True)
+        print(f"  lines that differ in words, or in numbers printed without an error: {count}", flush=True)
     return not changes
 
 

@@ -21,6 +21,7 @@ import numpy as np
 import xarray as xr
 
 from quenchphys.consistency import check
+from quenchphys.consistency.energies import check_energies
 from quenchphys.console.interruption import Interrupted, StopRequest
 from quenchphys.console.memory import check_fits
 from quenchphys.console.progress import Meter, meter
@@ -31,7 +32,7 @@ from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.processes import to_host
 from quenchphys.parallel.random_numbers import key_of, keys_of, split_each
 from quenchphys.plain_values import real, whole
-from quenchphys.problem import ProblemView, check_energies, view
+from quenchphys.problem import ProblemView, view
 from quenchphys.samplers.nested_births import Level, descend, draw, log_compression
 from quenchphys.samplers.nested_state import Descent, identity, keep_draws, resume, save
 from quenchphys.settings import check_seed, check_stop, keep_plain
