@@ -28,6 +28,34 @@ class Break(NamedTuple):
 
 BREAKS = [
     Break(
+        "errors of joined runs do not fall with their number",
+        "workflows/joined_runs.py",
+        "np.sqrt((error**2).sum(axis=0)) / count",
+        "np.sqrt((error**2).mean(axis=0))",
+        "tests/workflows/test_joined_runs.py -k covers_the_truth",
+    ),
+    Break(
+        "runs of the same seed are joined",
+        "workflows/joined_runs.py",
+        "if seed in seeds[:number]:",
+        "if False:",
+        "tests/workflows/test_joined_runs.py -k belong_together",
+    ),
+    Break(
+        "a wide bracket begins in its middle, whatever is expected there",
+        "workflows/coexistence_point/expectation.py",
+        "    if has_phases(family, middle):",
+        "    if True:",
+        "tests/workflows/coexistence_point/test_expectation.py -k wide_bracket_begins",
+    ),
+    Break(
+        "mean field looks for its transition on the wrong side",
+        "workflows/coexistence_point/expectation.py",
+        "if high < 0 <= low:",
+        "if high > 0 >= low:",
+        "tests/workflows/coexistence_point/test_expectation.py -k mean_field_puts",
+    ),
+    Break(
         "order statistics begin one point too low",
         "quenchphys/samplers/nested_births.py",
         "np.arange(live - replaced + 1, live + 1, dtype=float)",
@@ -39,7 +67,7 @@ BREAKS = [
         "observables/estimation/shells.py",
         "return below - sums[:-1] * kept[:, None, None]",
         "return below",
-        "tests/quenchphys/samplers/test_nested_slices.py -k one_replica_predicts",
+        "tests/quenchphys/samplers/test_nested_slices.py -k prior_itself",
     ),
     Break(
         "births may lie above their wall",
@@ -752,9 +780,9 @@ BREAKS = [
     Break(
         "the last layer has biases",
         "quenchphys/targets/networks.py",
-        "if number < len(self.hidden):",
-        "if number < len(pairs):",
-        "tests/quenchphys/targets/test_networks.py -k energy_and_gradient",
+        "for fan_in, units in pairs) + sum(self.hidden)",
+        "for fan_in, units in pairs) + sum(self.sizes[1:])",
+        "tests/quenchphys/targets/test_networks.py -k five_networks",
     ),
     Break(
         "inputs are standardised with the test rows too",
