@@ -416,16 +416,16 @@ BREAKS = [
     Break(
         "a folder without a request is adopted",
         "workflows/store.py",
-        "if not (folder / \"request.json\").exists():",
-        "if False:",
+        "why = self._why_not_continued(folder)",
+        "why = (folder / \"request.json\").exists() and self._why_not_continued(folder)",
         "tests/workflows/test_store.py -k without_a_request",
     ),
     Break(
-        "a folder is emptied in its place",
-        "workflows/store.py",
-        "    folder.rename(old)  # onto an empty folder\n    shutil.rmtree(old)",
-        "    old.rmdir()\n    shutil.rmtree(folder)",
-        "tests/workflows/test_store.py -k within_the_removal",
+        "ladders of another request are deleted",
+        "quenchphys/storage/atomic_files.py",
+        "return path.rename(new)",
+        "return (shutil.rmtree(path), new)[1]",
+        "tests/workflows/test_store.py -k set_aside_and",
     ),
     Break(
         "a changed record is continued",

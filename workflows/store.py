@@ -4,11 +4,12 @@
     run.ladders/request.json   the request: workflow, model and settings
     run.ladders/*.nc           ladders and parts of a walk, each written as soon as it is finished
     run.ladders/*.checkpoint   the state of a ladder that was interrupted
+    run.replaced-1.ladders     the folder of another request, which --overwrite set aside
     .run.ladders.lock          held while a study runs
 
 A study that is run again with the same request uses the files it finds instead of sampling again.  Every one of them carries
-the request and the fingerprint of its problem, and one that carries others is never used.  The folder appears and disappears
-in one step, so that a kill at any moment leaves it whole.
+the request and the fingerprint of its problem, and one that carries others is never used.  The folder appears, and is set
+aside, in one step, so that a kill at any moment leaves it whole; nothing that was sampled is ever deleted.
 """
 
 from __future__ import annotations
@@ -30,16 +31,9 @@ from quenchphys.identity import difference, fingerprint
 from quenchphys.parallel.processes import agreed, any_of, first
 from quenchphys.plain_values import plain
 from quenchphys.stopping import StopRule
+from quenchphys.storage.atomic_files import check_writable, remove_leftovers, set_aside, umask, write_whole
 from quenchphys.storage.lock import Lock, beside
-from quenchphys.storage.netcdf import (
-    ENGINE,
-    check_readable,
-    check_writable,
-    remove_leftovers,
-    umask,
-    write_netcdf,
-    write_whole,
-)
+from quenchphys.storage.netcdf import ENGINE, check_readable, write_netcdf
 from workflows.budget import LadderSettings
 
 FORMAT = 4  # of requests and kept files; earlier ones have no fingerprints
@@ -75,7 +69,7 @@ class Study:
     progress
         Show messages on standard error; None: if that is a terminal.
     overwrite
-        Replace an existing result.  Ladders of another request are deleted, those of the same are used again.
+        Replace an existing result.  Ladders of the same request are used again, those of another are set aside.
     """
 
     def __init__(
@@ -189,9 +183,8 @@ class Study:
             raise FileExistsError(
                 f"{file} cannot be used ({why}); choose another output, or sample it again (overwrite=True, --overwrite)."
             )
-        self.message(f"{label}: {file} is not used, because {why}")
         if agreed(True) and first():  # every process has read it by now
-            file.unlink()
+            self.message(f"{label}: {file} is set aside as {set_aside(file).name}, because {why}")
         return None
 
     def _open(self, path: Path) -> None:
@@ -216,24 +209,25 @@ class Study:
             self.close()
             raise
 
+    def _why_not_continued(self, folder: Path) -> str:
+        """Why the files in a folder do not belong to this study; empty if they do."""
+        if not (folder / "request.json").exists():
+            return "holds files but no request.json, so nobody knows what they belong to"
+        why = _why_other(_read_request(folder / "request.json"), self._request)
+        return f"holds ladders of another request ({why})" if why else ""
+
     def _open_folder(self, folder: Path) -> None:
         if folder.exists() and not folder.is_dir():
             raise NotADirectoryError(f"Ladders are kept in a folder {self.folder}, but that is a file.")
         if folder.exists() and any(folder.iterdir()):
-            if not (folder / "request.json").exists():
-                raise FileExistsError(
-                    f"{self.folder} holds files but no request.json, so nobody knows what they belong to; move it away, or "
-                    "choose another output."
-                )
-            why = _why_other(_read_request(folder / "request.json"), self._request)
+            why = self._why_not_continued(folder)
             if not why:
                 return
             if not self.overwrite:
                 raise FileExistsError(
-                    f"{self.folder} holds ladders of another request ({why}); choose another output, or overwrite it "
-                    "(overwrite=True, --overwrite)."
+                    f"{self.folder} {why}; choose another output, or set the folder aside (overwrite=True, --overwrite)."
                 )
-            remove_folder(folder)
+            self.message(f"{folder} {why}: set aside as {set_aside(folder).name}")
         text = json.dumps(self._request, indent=2)
         new = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
         write_whole(new / "request.json", lambda part: part.write_text(text))
@@ -241,19 +235,21 @@ class Study:
         new.rename(folder)
 
 
-def remove_folder(folder: Path) -> None:
-    """Remove a folder so that a kill on the way leaves either all of it or a leftover that nobody uses."""
-    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
-    folder.rename(old)  # onto an empty folder
-    shutil.rmtree(old)
-
-
-def finished(out: Path, request: Request) -> xr.Dataset | None:
-    """The result in a file, if it is there and answers the same request."""
+def finished(out: Path, request: Request, overwrite: bool = False) -> xr.Dataset | None:
+    """The result in a file, if it is there and answers the same request; an unreadable one may be overwritten."""
     if not out.exists():
         return None
-    result = load_result(out)
-    return result if not _why_other(json.loads(result.attrs["request"]), _as_read(request)) else None
+    try:
+        result = load_result(out)
+        why = _why_other(json.loads(result.attrs["request"]), _as_read(request))
+    except ValueError as cause:
+        if overwrite:
+            return None
+        raise FileExistsError(
+            f"{out} cannot be used ({str(cause).rstrip('.')}); choose another output, or compute it again (overwrite=True, "
+            "--overwrite)."
+        ) from None
+    return None if why else result
 
 
 def load_result(path: str | os.PathLike[str]) -> xr.Dataset:

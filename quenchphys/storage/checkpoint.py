@@ -32,8 +32,8 @@ from quenchphys.console.messages import one_line, why_not_written
 from quenchphys.identity import difference
 from quenchphys.parallel.processes import agreed, first
 from quenchphys.plain_values import plain, real, whole
+from quenchphys.storage.atomic_files import remove_leftovers, write_whole
 from quenchphys.storage.lock import Lock
-from quenchphys.storage.netcdf import remove_leftovers, write_whole
 from quenchphys.storage.record import check_record
 
 GENERATIONS = 2

@@ -23,7 +23,7 @@ import numpy as np
 
 from quenchphys.console.messages import why_not_written
 from quenchphys.parallel.processes import first
-from quenchphys.storage.netcdf import write_whole
+from quenchphys.storage.atomic_files import write_whole
 
 MEMORY_LIMIT = 1 << 30
 

@@ -125,26 +125,38 @@ def test_a_second_command_ends_with_code_2_and_one_sentence(kept, capsys):
 
 def test_a_folder_without_a_request_is_never_taken_up(kept):
     (kept.parent / "run.ladders/request.json").unlink()
-    for overwrite in (False, True):
-        with pytest.raises(FileExistsError, match=r"run.ladders holds files but no request.json"):
-            again(kept, overwrite=overwrite)
-    assert (kept.parent / "run.ladders/pilot.nc").exists()
+    with pytest.raises(FileExistsError, match=r"run.ladders holds files but no request.json"):
+        again(kept)
+    assert again(kept, overwrite=True) == 1
+    assert (kept.parent / "run.replaced-1.ladders/pilot.nc").exists()
 
 
-def test_a_kill_within_the_removal_leaves_nothing_to_take_up(kept, monkeypatch):
-    """Whatever file goes first, the folder has lost its name before."""
+def test_ladders_of_another_request_are_set_aside_and_can_be_used_again(kept):
+    other = REQUEST | {"seed": 1}
+    with pytest.raises(FileExistsError, match=r"another request \(seed was 0 and is now 1\).*set the folder aside"):
+        again(kept, other)
+    assert again(kept, other, overwrite=True) == 1
+    assert again(kept.with_name("run.replaced-1.nc")) == 0  # the first request, under the name of its folder
+    assert again(kept, overwrite=True) == 1
+    assert again(kept.with_name("run.replaced-2.nc"), other) == 0
+    assert sorted(entry.name for entry in kept.parent.iterdir()) == [
+        "run.ladders",
+        "run.replaced-1.ladders",
+        "run.replaced-2.ladders",
+    ]
 
-    def killed(folder):
-        next(Path(folder).glob("request.json")).unlink()
+
+def test_a_kill_after_the_folder_was_set_aside_leaves_nothing_to_take_up(kept, monkeypatch):
+    def killed(*_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "rmtree", killed)
+        patch.setattr("workflows.store.tempfile.mkdtemp", killed)
         with pytest.raises(KeyboardInterrupt):
             again(kept, REQUEST | {"seed": 1}, overwrite=True)
     assert not kept.with_suffix(".ladders").exists()
     assert again(kept, REQUEST | {"seed": 1}) == 1
-    assert [entry.name for entry in kept.parent.iterdir()] == ["run.ladders"]
+    assert again(kept.with_name("run.replaced-1.nc")) == 0
 
 
 def test_a_folder_appears_with_its_request(tmp_path, monkeypatch):
@@ -187,6 +199,7 @@ def test_a_ladder_of_another_request_in_the_right_folder_is_not_used(kept, tmp_p
         again(kept)
     assert again(kept, overwrite=True) == 1
     assert again(kept) == 0
+    assert (kept.with_suffix(".ladders") / "pilot.replaced-1.nc").exists()
 
 
 def test_a_ladder_of_an_edited_model_is_not_used(kept):
@@ -263,6 +276,10 @@ def test_an_edited_function_is_another_request(tmp_path):
         study.finish(xr.Dataset(attrs={"workflow": "coexistence"}))
     assert finished(tmp_path / "size.nc", before) is not None
     assert finished(tmp_path / "size.nc", edited) is None
+    (tmp_path / "size.nc").write_bytes((tmp_path / "size.nc").read_bytes()[:-9])
+    with pytest.raises(FileExistsError, match=r"size.nc cannot be used .*not as it was written.*--overwrite"):
+        finished(tmp_path / "size.nc", before)
+    assert finished(tmp_path / "size.nc", before, overwrite=True) is None
 
 
 def test_a_function_that_allows_few_values_still_has_a_request():

@@ -10,8 +10,8 @@ from pathlib import Path
 import observables
 from quenchphys.parallel.processes import first
 from quenchphys.settings import Settings
+from quenchphys.storage.atomic_files import check_writable, remove_leftovers
 from quenchphys.storage.lock import Lock, beside
-from quenchphys.storage.netcdf import check_writable, remove_leftovers
 from workflows.budget import QUICK_LADDER, LadderSettings
 from workflows.commands import Command, Exit, arguments
 from workflows.commands.output import trust

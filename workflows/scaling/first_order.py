@@ -62,7 +62,7 @@ def _point(
     """The coexistence point of one size, from its file if it is finished."""
     out: Path | None = None if study.path is None else study.folder / f"L{L}.nc"
     request = point_request(family, settings)
-    if out is not None and (kept := finished(out, request)) is not None:
+    if out is not None and (kept := finished(out, request, study.overwrite)) is not None:
         study.message(f"L = {L}: read from {out}")
         return kept
     with Study(out, request, progress=study.progress, overwrite=study.overwrite) as own:
