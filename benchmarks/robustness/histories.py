@@ -1,6 +1,6 @@
 """Random histories of a small study: each must end in the right numbers to the last bit, or in one sentence.
 
-    python -m benchmarks.robustness.histories [--histories N] [--from N] [--seed S] [--keep FILE]
+    python -m benchmarks.robustness.histories [--histories N] [--from N] [--walks SHARE] [--seed S] [--keep FILE]
 
 A history is a few events that befall one output: the command is started, killed (SIGKILL), stopped (SIGTERM, Ctrl-C), put
 to sleep (SIGSTOP) and woken, run on another number of devices or on a disk that is full; a second one is started beside it,
@@ -30,6 +30,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -37,24 +38,25 @@ import numpy as np
 from benchmarks import harness
 from benchmarks.robustness.history_tools import Alone, Disk, Process, contents, intact
 
-SMALL = ["--L", "4", "--bracket", "2.2", "2.5", "--sweeps", "176", "--groups", "8", "--chains", "2"]
-POINT = ["coexistence", *SMALL, "--pilot-particles", "32", "--pilot-replicas", "2"]
-REQUESTS = {
-    "A": [*POINT, "--seed", "0"],
-    "B": [*POINT, "--seed", "1"],
-    "C": ["zbeta", "--L", "2", "--set", "mu2=2.3", "--particles", "32", "--replicas", "2", "--beta", "0", "1", "3"],
+LADDER = ["zbeta", "--L", "2", "--particles", "32", "--replicas", "2", "--beta", "0", "1", "3", "--set"]
+POINT = ["coexistence", "--L", "4", "--bracket", "2.2", "2.5", "--sweeps", "176", "--groups", "8", "--chains", "2"]
+POINT += ["--pilot-particles", "32", "--pilot-replicas", "2"]
+STUDIES = {  # the requests of one history; walks take five times as long
+    "ladder": {"A": [*LADDER, "mu2=2.3"], "B": [*LADDER, "mu2=2.3", "--seed", "1"], "C": [*LADDER, "mu2=2.4"]},
+    "walk": {"A": POINT, "B": [*POINT, "--seed", "1"]},
 }
+OFTEN = "AAAAABBC"
 SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "Ctrl-C": signal.SIGINT}
-LONGEST = 4  # events in a history
-NEW_INTERPRETER = 0.1  # share of processes that begin with a new interpreter; others are forked after the imports
-SET_ASIDE = "run.replaced-*"
+LONGEST = 3  # events in a history
+NEW_INTERPRETER = 0.02  # share of commands that begin with a new interpreter
 
 
 class History:
     """One output, what befalls it, and every fault that was seen."""
 
-    def __init__(self, disk: Disk, alone: dict[str, Alone], rng: random.Random):
-        self.disk, self.alone, self.rng = disk, alone, rng
+    def __init__(self, disk: Disk, study: str, rng: random.Random):
+        self.disk, self.study, self.rng = disk, study, rng
+        self.alone = run_alone(study)
         self.out = disk.folder / "run.nc"
         self.events: list[str] = []
         self.faults: list[str] = []
@@ -74,13 +76,13 @@ class History:
 
     def start(self, request: str = "", overwrite: bool | None = None) -> Process:
         """Start a request, at random unless one is given."""
-        name = request or self.rng.choice("AAABBC")
+        name = request or self.rng.choice([name for name in OFTEN if name in self.alone])
         overwrite = self.rng.random() < 0.3 if overwrite is None else overwrite
-        devices, forked = self.rng.choice([1, 1, 2, 3]), self.rng.random() > NEW_INTERPRETER
-        marks = "!" * overwrite + f" on {devices}" * (devices > 1) + " (new interpreter)" * (not forked)
+        devices, new = self.rng.choice([1] * 8 + [2, 3]), self.rng.random() < NEW_INTERPRETER
+        marks = "!" * overwrite + f" on {devices}" * (devices > 1) + " (new interpreter)" * new
         self.events.append(name + marks)
-        command = [*REQUESTS[name], *["--overwrite"] * overwrite, "--silent", "--out", str(self.out)]
-        return Process(name, overwrite, command, devices, forked, self.disk.largest_file)
+        command = [*STUDIES[self.study][name], *["--overwrite"] * overwrite, "--silent", "--out", str(self.out)]
+        return Process(name, overwrite, command, devices, new, self.disk.largest_file)
 
     def wait(self, process: Process) -> None:
         time.sleep(process.imports + self.rng.uniform(0, 1.1) * self.alone[process.request].seconds)
@@ -88,7 +90,7 @@ class History:
     def interrupt(self) -> None:
         process = self.start()
         self.wait(process)
-        name = self.rng.choice([*SIGNALS, "nothing"])
+        name = self.rng.choice(["SIGKILL", "SIGTERM", "SIGTERM", "Ctrl-C", "Ctrl-C", "nothing"])
         self.events.append(name)
         if name != "nothing":
             process.send(SIGNALS[name])
@@ -185,11 +187,11 @@ class History:
     def owner(self, folder: Path) -> str:
         """The request that the files of a folder belong to, where that can be told."""
         file = folder / "request.json"
-        if file in self.damaged:
+        if file in self.damaged or not file.exists():
             return ""
         with suppress(OSError, ValueError):
-            seed, workflow = (json.loads(file.read_text())[name] for name in ("seed", "workflow"))
-            return "C" if workflow == "partition_function" else "AB"[seed]
+            text = json.loads(file.read_text())
+            return next(name for name, alone in self.alone.items() if alone.request == text)
         return ""
 
     def end_of(self, process: Process, code: int | None) -> str:
@@ -254,10 +256,11 @@ def damaged(file: Path, how: str, rng: random.Random) -> set[Path]:
     return {file}
 
 
-def run_alone() -> dict[str, Alone]:
-    """Every request by itself, twice: the first time compiles."""
+@cache
+def run_alone(study: str) -> dict[str, Alone]:
+    """Every request of a study by itself, twice: the first time compiles."""
     alone = {}
-    for name, command in REQUESTS.items():
+    for name, command in STUDIES[study].items():
         for _ in range(2):
             with tempfile.TemporaryDirectory() as place:
                 out = Path(place) / "run.nc"
@@ -265,8 +268,9 @@ def run_alone() -> dict[str, Alone]:
                 if process.wait() != 0:
                     raise SystemExit(f"{name} alone: {process.errors or process.said}")
                 files = {file.name: contents(file) for file in Path(place).rglob("*.nc")}
-                alone[name] = Alone(process.said, contents(out), files, process.seconds)
-        print(f"{name} alone: {alone[name].seconds:.1f} s, {len(alone[name].files)} files", flush=True)
+                request = json.loads((Path(place) / "run.ladders/request.json").read_text())
+                alone[name] = Alone(process.said, contents(out), files, request, process.seconds)
+        print(f"{study} {name} alone: {alone[name].seconds:.1f} s, {len(alone[name].files)} files", flush=True)
     return alone
 
 
@@ -274,18 +278,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = harness.parser(__doc__)
     parser.add_argument("--histories", type=int, default=200, help="how many (default: 200)")
     parser.add_argument("--from", type=int, default=0, dest="first", help="number of the first one (default: 0)")
+    parser.add_argument("--walks", type=float, default=0.1, help="share of histories of a study with walks (default: 0.1)")
     parser.add_argument("--seed", type=int, default=1, help="of the random events")
     parser.add_argument("--keep", type=Path, help="file of histories: new ones are added, those in it not run again")
     chosen = parser.parse_args(arguments)
     kept = [] if chosen.keep is None or not chosen.keep.exists() else chosen.keep.read_text().splitlines()
     known = {row["history"]: row for row in map(json.loads, kept)}
-    alone = run_alone()
+    run_alone("ladder")
     table = harness.Table({"history": "5d", "verdict": "6s", "events": "s"})
     for number in range(chosen.first, chosen.first + chosen.histories):
         if number in known:
             continue
         with Disk() as disk:
-            history = History(disk, alone, random.Random(f"{chosen.seed} {number}"))
+            rng = random.Random(f"{chosen.seed} {number}")
+            history = History(disk, "walk" if rng.random() < chosen.walks else "ladder", rng)
             history.run()
         table.add(number, "BAD" if history.faults else "good", ", ".join(history.events))
         for fault in history.faults:

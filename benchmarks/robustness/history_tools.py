@@ -12,10 +12,12 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import xarray as xr
 
@@ -33,17 +35,29 @@ class Alone(NamedTuple):
     table: str
     result: str
     files: dict[str, str]
+    request: dict[str, Any]
     seconds: float
 
 
-class Process:
-    """A command that was started, and what was done to it.
+class Worker:
+    """A process that runs one command after another, so that only the first of them has to trace and compile.
 
-    A forked process begins after the imports, which take half of the time of a small study; a new interpreter is what a
-    user has.
+    It is forked after the imports.  A signal that ends it ends it for good, as it would end a command by itself.
     """
 
-    imports = 0.0  # seconds before which a process cannot take signals in words
+    def __init__(self, devices: int):
+        self.devices = devices
+        self.connection, other = multiprocessing.Pipe()
+        self.process = multiprocessing.get_context("fork").Process(target=_serve, args=(other, devices), daemon=True)
+        self.process.start()
+        other.close()
+
+
+class Process:
+    """A command that was started, and what was done to it: in a worker that is idle, or in a new interpreter."""
+
+    idle: ClassVar[list[Worker]] = []
+    imports = 0.0  # seconds before which a new interpreter cannot take signals in words
 
     def __init__(
         self,
@@ -51,71 +65,106 @@ class Process:
         overwrite: bool,
         command: Sequence[str],
         devices: int = 1,
-        forked: bool = True,
+        new_interpreter: bool = False,
         largest_file: int = 0,
     ):
         self.request, self.overwrite = request, overwrite
         self.sent: set[int] = set()
         self.said = self.errors = ""
         self.code: int | None = None
+        self.seconds = 0.0
         self._begun = time.monotonic()
-        self._output = [tempfile.TemporaryFile("w+") for _ in range(2)]  # noqa: SIM115
-        flags = f"--xla_force_host_platform_device_count={devices}"
-        self._new: subprocess.Popen[str] | None = None
-        if forked:
-            arguments = (list(command), flags, largest_file, [file.fileno() for file in self._output])
-            self._forked = multiprocessing.get_context("fork").Process(target=_run, args=arguments)
-            self._forked.start()
+        self._output = [tempfile.NamedTemporaryFile("r+") for _ in range(2)]  # noqa: SIM115
+        self._ended = False
+        self._worker: Worker | None = None
+        if not new_interpreter:
+            able = [worker for worker in self.idle if worker.devices == devices and worker.process.is_alive()]
+            self._worker = able[0] if able else Worker(devices)
+            self.idle[:] = [worker for worker in self.idle if worker is not self._worker]
+            names = [file.name for file in self._output]
+            self._worker.connection.send((list(command), names, largest_file))
             return
         self.imports = 6.0
         self._new = subprocess.Popen(
             [sys.executable, "-m", "quenchphys", *command],
             stdout=self._output[0],
             stderr=self._output[1],
-            env=harness.environment(XLA_FLAGS=flags),
+            env=harness.environment(XLA_FLAGS=_flags(devices)),
             preexec_fn=lambda: _limit(largest_file),
         )
 
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self._begun
-
     def _poll(self) -> int | None:
-        return self._forked.exitcode if self._new is None else self._new.poll()
+        """The exit code, or None while the command runs."""
+        if self._ended:
+            return self.code
+        if self._worker is None:
+            code = self._new.poll()
+        else:
+            try:
+                code = self._worker.connection.recv() if self._worker.connection.poll() else None
+                if code is not None:
+                    self.idle.append(self._worker)
+            except EOFError:  # the worker died
+                self._worker.process.join()
+                code = self._worker.process.exitcode
+        if code is not None:
+            self.code, self._ended, self.seconds = code, True, time.monotonic() - self._begun
+        return code
 
     def send(self, number: int) -> None:
         if self._poll() is None:
-            os.kill(self._forked.pid or 0 if self._new is None else self._new.pid, number)
+            os.kill(self._new.pid if self._worker is None else self._worker.process.pid or 0, number)
             self.sent.add(number)
 
     def wait(self) -> int | None:
-        """The exit code, once the process has ended; None if it does not end."""
+        """The exit code, once the command has ended; None if it does not end."""
         end = time.monotonic() + PATIENCE
         while (code := self._poll()) is None and time.monotonic() < end:
             time.sleep(0.02)
         if code is None:
             self.send(signal.SIGKILL)
-        self.code = code
-        if not self.said:
-            for file in self._output:
-                file.seek(0)
-            self.said, self.errors = (file.read() for file in self._output)
+        self.said, self.errors = (Path(file.name).read_text() for file in self._output)
         return code
+
+
+def _flags(devices: int) -> str:
+    return f"--xla_force_host_platform_device_count={devices}"
 
 
 def _limit(largest_file: int) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it may be ignored
-    if largest_file:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, resource.RLIM_INFINITY))
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file or most, most))
 
 
-def _run(command: list[str], flags: str, largest_file: int, output: list[int]) -> None:
-    """The command in a forked process."""
-    _limit(largest_file)
-    os.environ["XLA_FLAGS"] = flags
-    for number, file in enumerate(output, start=1):
-        os.dup2(file, number)
-    sys.exit(quenchphys(command))
+def _serve(connection: Connection, devices: int) -> None:
+    """Run every command that comes, and answer with its exit code."""
+    os.environ["XLA_FLAGS"] = _flags(devices)
+    while True:
+        code = 1
+        try:
+            command, names, largest_file = connection.recv()
+            for number, name in enumerate(names, start=1):
+                file = os.open(name, os.O_WRONLY | os.O_APPEND)
+                os.dup2(file, number)
+                os.close(file)
+            _limit(largest_file)
+            code = quenchphys(command)
+        except EOFError:
+            return
+        except SystemExit as end:
+            code = int(end.code or 0)
+        except BaseException:  # what an interpreter does with it
+            traceback.print_exc()
+        # A signal that comes this late has nothing left to stop.
+        before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+        _limit(0)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        connection.send(int(code))
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Disk:
