@@ -16,6 +16,10 @@ from observables.critical import binder
 from observables.distributions import distribution
 from observables.draws import posterior
 from observables.equal_point import coexisting_phases, equal_height, equal_weight
+from observables.exchange.anesthetic import to_anesthetic
+from observables.exchange.arviz import to_arviz
+from observables.exchange.pyerrors import to_pyerrors
+from observables.exchange.pymbar import to_pymbar
 from observables.level_quadrature import level_marginal, quadrature
 from observables.multicanonical_weight import flat_weight, flattened
 from observables.order import order_parameters
@@ -46,6 +50,10 @@ __all__ = [
     "quadrature",
     "report",
     "thermodynamics",
+    "to_anesthetic",
+    "to_arviz",
+    "to_pyerrors",
+    "to_pymbar",
 ]
 
 

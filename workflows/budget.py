@@ -35,6 +35,7 @@ class Use(IntEnum):
     STARTS = 2
     CHAINS = 3
     CALIBRATION = 4
+    REPRODUCTION = 5
 
 
 def seed_of(study: int, use: Use, number: int = 0) -> int:

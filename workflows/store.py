@@ -2,7 +2,7 @@
 
     run.nc                     the result, a dataset
     run.ladders/request.json   the request: workflow, model and settings
-    run.ladders/*.nc           ladders and parts of a walk, each written as soon as it is finished
+    run.ladders/*.nc           ladders, parts of a walk and parts of a table, each written as soon as it is finished
     run.ladders/*.checkpoint   the state of a ladder that was interrupted
     run.replaced-1.ladders     the folder of another request, which --overwrite set aside
     .run.ladders.lock          held while a study runs
@@ -41,7 +41,7 @@ FOLDER = ".ladders"  # how the name of the folder of kept files ends
 ORIGIN = "study"  # attribute of a kept file: request and fingerprint, as JSON
 
 Request = Mapping[str, Any]  # plain numbers, strings, lists and dicts
-Part = TypeVar("Part", qp.Ladder, qp.Walk)
+Part = TypeVar("Part", qp.Ladder, qp.Walk, xr.Dataset)
 
 
 def request_of(workflow: str, model: Mapping[str, Any], settings: Mapping[str, Any]) -> Request:
@@ -115,7 +115,7 @@ class Study:
     ) -> qp.Ladder:
         """The ladder of this name, from its file or newly run; an interrupted one is continued from its checkpoint."""
         file = self._file(name)
-        if file is not None and (kept := self._kept(qp.Ladder, file, problem, label)) is not None:
+        if file is not None and (kept := self._kept(qp.Ladder.load, file, problem, label)) is not None:
             return kept
         self.message(f"{label}, {settings.replicas} x {settings.particles} particles")
         if file is None:
@@ -136,7 +136,7 @@ class Study:
         file = self._file(name)
         if file is None:
             return make()
-        if (kept := self._kept(qp.Walk, file, problem, label)) is not None:
+        if (kept := self._kept(qp.Walk.load, file, problem, label)) is not None:
             return kept
         with interruptible() as interrupted:
             made = make()
@@ -145,6 +145,34 @@ class Study:
             if any_of(bool(interrupted)):
                 raise self._interrupted()
         return found
+
+    def part(
+        self, name: str, label: str, make: Callable[[Path | None], xr.Dataset], problem: Any = None
+    ) -> xr.Dataset:
+        """The dataset of this name, from its file or newly made; `make` is given the folder for a checkpoint of its ladder.
+
+        The problem, if there is one, must be that of the kept file.
+        """
+        file = self._file(name)
+        if file is None:
+            self.message(label)
+            return make(None)
+        if (kept := self._kept(read_netcdf, file, problem, label)) is not None:
+            del kept.attrs[ORIGIN]
+            return kept
+        self.message(label)
+        checkpoint = file.with_suffix(".checkpoint")
+        with interruptible() as interrupted:
+            try:
+                made = make(checkpoint)
+            except Interrupted as stopped:
+                raise self._interrupted() from stopped
+            write_netcdf(made.assign_attrs({ORIGIN: json.dumps(self._origin(problem))}), file)
+            if first() and checkpoint.exists():
+                shutil.rmtree(checkpoint)
+            if any_of(bool(interrupted)):
+                raise self._interrupted()
+        return made
 
     def finish(self, result: xr.Dataset) -> xr.Dataset:
         """Add the request to the result, and write it."""
@@ -162,17 +190,19 @@ class Study:
         return Interrupted(f"Interrupted.  Run the same command again to continue from {self.folder}.")
 
     def _origin(self, problem: Any) -> dict[str, Any]:
-        """What a kept file of this problem carries."""
+        """What a kept file of this problem carries; without a problem, the request alone."""
+        if problem is None:
+            return {"request": self._request, "sampled": {}}
         if id(problem) not in self._fingerprints:
             self._fingerprints[id(problem)] = problem, _as_read(fingerprint(problem))
         return {"request": self._request, "sampled": self._fingerprints[id(problem)][1]}
 
-    def _kept(self, kind: type[Part], file: Path, problem: Any, label: str) -> Part | None:
-        """The ladder or walk in a file, if there is one that was made for this request and problem."""
+    def _kept(self, load: Callable[[Path], Part], file: Path, problem: Any, label: str) -> Part | None:
+        """The ladder, walk or dataset in a file, if there is one that was made for this request and problem."""
         if not agreed(file.exists()):
             return None
         try:
-            found = kind.load(file)
+            found = load(file)
             why = _why_other(_origin_of(found), self._origin(problem))
         except ValueError as cause:  # damaged, or something else altogether
             found, why = None, str(cause).rstrip(".")
@@ -302,7 +332,7 @@ def _read_request(file: Path) -> dict[str, Any]:
     return read if isinstance(read, dict) else {}
 
 
-def _origin_of(kept: qp.Ladder | qp.Walk) -> dict[str, Any]:
+def _origin_of(kept: qp.Ladder | qp.Walk | xr.Dataset) -> dict[str, Any]:
     try:
         found = json.loads(kept.attrs[ORIGIN])
     except (KeyError, TypeError, ValueError):

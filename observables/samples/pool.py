@@ -19,9 +19,9 @@ import numpy as np
 
 from observables.samples.base import Couplings, Samples
 from observables.samples.bennett import Scale, scale_of
+from observables.samples.kept import self_consistent_replicas
 from observables.samples.of_ladders import Replica, replicas_of
 from observables.samples.of_walks import Group, groups_of
-from observables.samples.wham import with_self_consistent_volumes
 from quenchphys.ladder import Ladder
 from quenchphys.run import Run
 from quenchphys.walk import Walk, joined
@@ -130,28 +130,27 @@ class Pool:
     def blocks(self) -> Sequence[Sequence[Samples]]:
         """Independent sets of samples."""
         if self.walks:
-            return [[group] for group in self._groups]
-        replicas = [replica for ladder in self.ladders for replica in replicas_of(ladder)]
-        if self.volumes == "self-consistent":
-            replicas = [with_self_consistent_volumes(replica) for replica in replicas]
-        return _deal(replicas)
+            return [[group] for group in self.groups]
+        made_by = self_consistent_replicas if self.volumes == "self-consistent" else replicas_of
+        return _deal([replica for ladder in self.ladders for replica in made_by(ladder)])
 
     @cached_property
     def log_base(self) -> list[list[Array]]:
         """Base weights of the samples of every block."""
         if self.scale is not None:
             log_c = self.scale.log_c
-            return [[-group.log_w + log_c - np.log(group.log_w.size)] for group in self._groups]
+            return [[-group.log_w + log_c - np.log(group.log_w.size)] for group in self.groups]
         return [_base_weights([replica for replica in block if isinstance(replica, Replica)]) for block in self.blocks]
 
     @cached_property
-    def _groups(self) -> list[Group]:
+    def groups(self) -> list[Group]:
+        """The groups of chains of a walk; none for ladders."""
         return groups_of(joined(self.walks)) if self.walks else []
 
     @cached_property
     def scale(self) -> Scale | None:
         """The absolute scale of a walk; None for ladders, whose volumes are absolute."""
-        return scale_of(self._groups) if self.walks else None
+        return scale_of(self.groups) if self.walks else None
 
     @property
     def weighted(self) -> Iterator[tuple[Samples, Array]]:

@@ -1,0 +1,1 @@
+"""Samples in the forms that other libraries take: one file per library."""
