@@ -451,8 +451,8 @@ BREAKS = [
     Break(
         "a kept file carries no fingerprint of its problem",
         "workflows/store.py",
-        "\"sampled\": self._fingerprints[id(problem)][1]}",
-        "\"sampled\": None}",
+        "\"sampled\": {} if problem is None else _as_read(fingerprint(problem))}",
+        "\"sampled\": {}}",
         "tests/workflows/test_store.py -k walk_of_another",
     ),
     Break(
@@ -489,6 +489,27 @@ BREAKS = [
         "column.shape, column.dtype, column.digest = kept.shape, kept.dtype, digest",
         "column.shape, column.dtype = kept.shape, kept.dtype",
         "tests/quenchphys/storage/test_checkpoint.py -k digest_of_all",
+    ),
+    Break(
+        "a record that was changed during the run becomes a ladder",
+        "quenchphys/storage/record.py",
+        "return found.digest() == self.digest.digest()",
+        "return True",
+        "tests/quenchphys/test_faults.py -k during_the_run",
+    ),
+    Break(
+        "fingerprints forgive more than rounding",
+        "quenchphys/identity.py",
+        "> ROUNDING * largest",
+        "> 0.1 * largest",
+        "tests/quenchphys/test_identity.py -k rounding_is_forgiven",
+    ),
+    Break(
+        "fingerprints are compared bit by bit",
+        "quenchphys/identity.py",
+        "> ROUNDING * largest",
+        "> 0",
+        "tests/quenchphys/test_identity.py -k rounds_differently",
     ),
     Break(
         "prior draws of another run are used",

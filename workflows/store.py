@@ -20,6 +20,8 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,16 +29,17 @@ import xarray as xr
 
 import quenchphys as qp
 from quenchphys.console.interruption import Interrupted, interruptible
-from quenchphys.identity import difference, fingerprint
-from quenchphys.parallel.processes import agreed, any_of, first
+from quenchphys.identity import difference, fingerprint, remembering
+from quenchphys.parallel.processes import agreed, any_of, first, several
 from quenchphys.plain_values import plain
 from quenchphys.stopping import StopRule
 from quenchphys.storage.atomic_files import check_writable, remove_leftovers, set_aside, umask, write_whole
+from quenchphys.storage.checkpoint import Unusable
 from quenchphys.storage.lock import Lock, beside
 from quenchphys.storage.netcdf import ENGINE, check_readable, write_netcdf
 from workflows.budget import LadderSettings
 
-FORMAT = 4  # of requests and kept files; earlier ones have no fingerprints
+FORMAT = 5  # of requests and kept files; earlier ones have other fingerprints, or none
 FOLDER = ".ladders"  # how the name of the folder of kept files ends
 ORIGIN = "study"  # attribute of a kept file: request and fingerprint, as JSON
 
@@ -82,16 +85,18 @@ class Study:
     ):
         self.progress, self.overwrite = progress, overwrite
         self._request = _as_read(request)
-        self._fingerprints: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self._memory = ExitStack()
         self._lock: Lock | None = None
         self.path = None if out is None else Path(out)
         if self.path is not None and first():
             self._open(self.path)
 
     def __enter__(self) -> Study:
+        self._memory.enter_context(remembering())
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._memory.close()
         self.close()
 
     def close(self) -> None:
@@ -121,8 +126,9 @@ class Study:
         if file is None:
             return settings.quench(problem, stop, self.progress, None)
         checkpoint = file.with_suffix(".checkpoint")
+        run = partial(settings.quench, problem, stop, self.progress)
         try:
-            ladder = settings.quench(problem, stop, self.progress, checkpoint)
+            ladder = with_checkpoint(run, checkpoint, self.overwrite)
         except Interrupted as stopped:
             raise self._interrupted() from stopped
         ladder.tree.attrs[ORIGIN] = json.dumps(self._origin(problem))
@@ -191,11 +197,7 @@ class Study:
 
     def _origin(self, problem: Any) -> dict[str, Any]:
         """What a kept file of this problem carries; without a problem, the request alone."""
-        if problem is None:
-            return {"request": self._request, "sampled": {}}
-        if id(problem) not in self._fingerprints:
-            self._fingerprints[id(problem)] = problem, _as_read(fingerprint(problem))
-        return {"request": self._request, "sampled": self._fingerprints[id(problem)][1]}
+        return {"request": self._request, "sampled": {} if problem is None else _as_read(fingerprint(problem))}
 
     def _kept(self, load: Callable[[Path], Part], file: Path, problem: Any, label: str) -> Part | None:
         """The ladder, walk or dataset in a file, if there is one that was made for this request and problem."""
@@ -263,6 +265,17 @@ class Study:
         write_whole(new / "request.json", lambda part: part.write_text(text))
         new.chmod(0o777 & ~umask())
         new.rename(folder)
+
+
+def with_checkpoint(run: Callable[[Path], qp.Ladder], checkpoint: Path, overwrite: bool) -> qp.Ladder:
+    """A ladder and its checkpoint; one of another run, or one that cannot be read, is set aside if asked."""
+    try:
+        return run(checkpoint)
+    except Unusable:
+        if not overwrite or several():
+            raise
+    set_aside(checkpoint)
+    return run(checkpoint)
 
 
 def finished(out: Path, request: Request, overwrite: bool = False) -> xr.Dataset | None:
@@ -342,8 +355,6 @@ def _origin_of(kept: qp.Ladder | qp.Walk | xr.Dataset) -> dict[str, Any]:
 
 def _why_other(before: Request, now: Request) -> str:
     """In what a kept request, or what a kept file carries, is another one; empty if it is the same."""
-    if json.dumps(before, sort_keys=True) == json.dumps(now, sort_keys=True):  # as texts, in which a NaN equals itself
-        return ""
     if not before:
         return "what it was made for cannot be read"
     if before.get("format") != now.get("format"):

@@ -15,12 +15,13 @@ import xarray as xr
 
 import quenchphys as qp
 import workflows
+from quenchphys.storage.checkpoint import Unusable
 from quenchphys.storage.lock import InUse, Lock
 from tests.support import synthetic
 from tests.support.mean_field_model import one_site
 from workflows.command_line import main
 from workflows.model_family import family_of
-from workflows.store import Study, finished, request_of
+from workflows.store import Study, finished, request_of, with_checkpoint
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUEST = request_of("test", {"model": "one site"}, {"seed": 0})
@@ -224,6 +225,24 @@ def test_a_damaged_ladder_is_sampled_again_only_if_asked(kept):
     with pytest.raises(FileExistsError, match=r"not as it was written.*--overwrite"):
         again(kept)
     assert again(kept, overwrite=True) == 1
+
+
+@pytest.mark.parametrize("fault", ["another run: seed was 3 and is now 0", "run.json cannot be read"])
+def test_a_checkpoint_that_cannot_be_continued_is_set_aside_only_if_asked(fault, tmp_path):
+    folder, runs = tmp_path / "ladder.checkpoint", []
+
+    def run(checkpoint):
+        runs.append(checkpoint.exists())
+        if checkpoint.exists():
+            raise Unusable(fault)
+        return "ladder"
+
+    folder.mkdir()
+    with pytest.raises(ValueError, match=fault):
+        with_checkpoint(run, folder, overwrite=False)
+    assert with_checkpoint(run, folder, overwrite=True) == "ladder"
+    assert runs == [True, True, False]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["ladder.replaced-1.checkpoint"]
 
 
 def walk(problem, out, request=REQUEST, overwrite=False) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from argparse import ArgumentParser, Namespace
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 
 import observables
@@ -15,6 +16,7 @@ from quenchphys.storage.lock import Lock, beside
 from workflows.budget import QUICK_LADDER, LadderSettings
 from workflows.commands import Command, Exit, arguments
 from workflows.commands.output import trust
+from workflows.store import with_checkpoint
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -34,7 +36,8 @@ def run(chosen: Namespace) -> Exit:
         raise ValueError(f"The ladder cannot be called {chosen.out}, because its checkpoint is a folder of that name.")
     with _alone(chosen.out, checkpoint):
         check_writable(chosen.out, overwrite=chosen.overwrite)
-        ladder = settings.quench(problem, None, arguments.progress(chosen), checkpoint)
+        run = partial(settings.quench, problem, None, arguments.progress(chosen))
+        ladder = with_checkpoint(run, checkpoint, chosen.overwrite)
         ladder.save(chosen.out, overwrite=chosen.overwrite)
         if first():
             shutil.rmtree(checkpoint)
