@@ -8,7 +8,7 @@ COMPILE := export PYTHONDONTWRITEBYTECODE=; \
 	$(BIN)/python -c "import matplotlib.pyplot, quenchphys.targets, workflows" & \
 	$(BIN)/python -c "import blackjax, netket, orbax.checkpoint" & wait
 
-.PHONY: demo test lint suite lock clean
+.PHONY: demo test lint suite site figures notebooks lock clean
 
 demo: .venv/ready
 	mkdir -p out
@@ -25,6 +25,18 @@ suite: .venv/ready
 lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# The documentation in site/, to be opened as files or served; nothing in it needs a network.
+site: .venv/ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# Every figure and table of the documentation made again, and what changed beyond errors: hours.  ONLY=gallery,
+# ONLY=scaling_phi6 or MINUTES=2 for less; `python docs/scripts/figures.py --list` names them all.
+figures: .venv/ready
+	$(BIN)/python docs/scripts/figures.py $(ONLY) $(if $(MINUTES),--minutes $(MINUTES))
+
+notebooks: .venv/ready
+	$(BIN)/python docs/scripts/notebooks.py
 
 .venv/ready: pyproject.toml requirements.lock
 	$(PYTHON) -m venv .venv

@@ -4,6 +4,7 @@ from lattices.correlation import correlation_length
 from lattices.field import ScalarField
 from lattices.meanfield.landscape import MeanField
 from lattices.models import phi4, phi6, scalar_field, scalar_field_on_graph
+from lattices.phase_field import PhaseField, phase_fields
 from lattices.symmetry import orbit_average, point_group, translations
 
 
@@ -32,10 +33,12 @@ def mean_field(model: ScalarField) -> MeanField:
 
 __all__ = [
     "MeanField",
+    "PhaseField",
     "ScalarField",
     "correlation_length",
     "mean_field",
     "orbit_average",
+    "phase_fields",
     "phi4",
     "phi6",
     "point_group",

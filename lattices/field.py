@@ -136,18 +136,26 @@ class ScalarField:
         return self.energy_and_grad(x[None])[0][0]
 
     def energy_and_grad(self, x: Array) -> tuple[Array, Array]:
-        """U (n,) and dU/dphi (n, *shape) of a batch: one pass, Horner's rule in p = phi^2."""
+        """U (n,) and dU/dphi (n, *shape) of a batch."""
+        potential, slope = self._polynomial(x, (self.mu2 - self.m0_sq) / 2)
+        return sum_over_sites(potential), slope
+
+    def site_potential(self, x: Array) -> tuple[Array, Array]:
+        """The whole potential of every site, prior included, V = mu2/2 phi^2 + sum_n c_n phi^n, and its slope."""
+        return self._polynomial(x, self.mu2 / 2)
+
+    def _polynomial(self, x: Array, quadratic: Any) -> tuple[Array, Array]:
+        """quadratic phi^2 + sum_n c_n phi^n of every site and its slope: one pass, Horner's rule in p = phi^2."""
         p = x * x
         potential = jnp.zeros_like(x)  # u = p (a_2 + p (a_4 + p a_6))
         slope = jnp.zeros_like(x)  # du/dphi = phi (2 a_2 + p (4 a_4 + p 6 a_6))
         for n in range(max((2, *self.powers)), 0, -2):
-            potential = potential * p + self._coefficient(n)
-            slope = slope * p + n * self._coefficient(n)
-        return sum_over_sites(p * potential), x * slope
+            coefficient = quadratic if n == 2 else self._coefficient(n)
+            potential = potential * p + coefficient
+            slope = slope * p + n * coefficient
+        return p * potential, x * slope
 
     def _coefficient(self, n: int) -> Any:
-        if n == 2:
-            return (self.mu2 - self.m0_sq) / 2
         return self.coefficients[self.powers.index(n)] if n in self.powers else 0.0
 
     def observe(self, x: Array) -> dict[str, Array]:

@@ -66,6 +66,17 @@ class Graph:
         """Half the gradient of the link energy, sum over neighbours of phi_x - phi_y, of a batch (n, sites)."""
         return 0.5 * jax.vmap(jax.grad(self.link_energy))(x)
 
+    def lane_laplacian(self, x: Array) -> Array:
+        """The Laplacian as in `laplacian`, of configurations side by side on the last axis, (sites, lane)."""
+        first, second = jnp.asarray(self.links).T
+        slope = x[first] - x[second]
+        return jnp.zeros_like(x).at[first].add(slope).at[second].add(-slope)
+
+    def lane_links(self, x: Array) -> Array:
+        """(phi_x - phi_y)^2 summed at the first site of every link, (sites, lane)."""
+        first, second = jnp.asarray(self.links).T
+        return jnp.zeros_like(x).at[first].add((x[first] - x[second]) ** 2)
+
     def lowest_power(self, x: Array) -> Array:
         """Mean square of the modes at the lowest nonzero eigenvalue: |phi_k|^2 / V, where momenta exist."""
         return (self.to_modes(x)[1 : 1 + self.lowest_count] ** 2).mean()

@@ -72,6 +72,15 @@ class Torus:
         axes = range(1, x.ndim)
         return 2 * len(axes) * x - sum(_neighbours(x, axis) for axis in axes)
 
+    def lane_laplacian(self, x: Array) -> Array:
+        """The Laplacian as in `laplacian`, of configurations side by side on the last axis, (*shape, lane)."""
+        axes = range(x.ndim - 1)
+        return 2 * len(axes) * x - sum(_neighbours(x, axis) for axis in axes)
+
+    def lane_links(self, x: Array) -> Array:
+        """sum_mu (phi_{x+mu} - phi_x)^2 at every site, (*shape, lane): each link stands at its lower end."""
+        return sum((_above(x, axis) - x) ** 2 for axis in range(x.ndim - 1))  # type: ignore[return-value]
+
     def lowest_power(self, x: Array) -> Array:
         """|phi_k|^2 / V of one configuration, mean over the smallest momenta: one along each of the longest axes."""
         longest = max(self.shape)
@@ -124,6 +133,13 @@ def _neighbours(x: Array, axis: int) -> Array:
     longer = jax.lax.optimization_barrier(jnp.concatenate([last, x, first], axis))
     below, above = (jax.lax.slice_in_dim(longer, at, at + length, axis=axis) for at in (0, 2))
     return below + above
+
+
+def _above(x: Array, axis: int) -> Array:
+    """phi_{x+mu}"""
+    length = x.shape[axis]
+    first, others = jax.lax.slice_in_dim(x, 0, 1, axis=axis), jax.lax.slice_in_dim(x, 1, length, axis=axis)
+    return jnp.concatenate([others, first], axis)
 
 
 def _along_first(x: Array, dim: int, matrix: np.ndarray) -> Array:

@@ -15,7 +15,9 @@ from observables.checks import diagnostics, report
 from observables.critical import binder
 from observables.distributions import distribution
 from observables.draws import posterior
+from observables.effective_samples import efficiency
 from observables.equal_point import coexisting_phases, equal_height, equal_weight
+from observables.evidence import bayes_factor
 from observables.exchange.anesthetic import to_anesthetic
 from observables.exchange.arviz import to_arviz
 from observables.exchange.pyerrors import to_pyerrors
@@ -24,17 +26,21 @@ from observables.level_quadrature import level_marginal, quadrature
 from observables.multicanonical_weight import flat_weight, flattened
 from observables.order import order_parameters
 from observables.phases import phase_averages, phase_weights
+from observables.phases_apart import separate_phases
+from observables.prediction import predictive_nll
 from observables.samples.pool import Pool
 from observables.spectrum import density_of_states, energy_distribution
 from observables.thermal import partition_function, thermodynamics
 
 __all__ = [
     "Pool",
+    "bayes_factor",
     "binder",
     "coexisting_phases",
     "density_of_states",
     "diagnostics",
     "distribution",
+    "efficiency",
     "energy_distribution",
     "equal_height",
     "equal_weight",
@@ -47,8 +53,10 @@ __all__ = [
     "phase_weights",
     "plot",
     "posterior",
+    "predictive_nll",
     "quadrature",
     "report",
+    "separate_phases",
     "thermodynamics",
     "to_anesthetic",
     "to_arviz",

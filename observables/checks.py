@@ -35,7 +35,7 @@ def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
     Notes
     -----
     ess                  effective samples, (sum W)^2 / sum W^2 over prior draws and all levels
-    ess_per_gradient     the same per gradient evaluation
+    ess_per_gradient     the same per gradient evaluation; ess_per_evaluation per energy, for nested ladders
     level_share          share of the target's weight on each level; prior_share on the prior draws
     rungs                number of levels that carry weight, (sum of shares)^2 / sum of squared shares
     lineages             distinct ancestors among the prior draws, at the last level
@@ -56,6 +56,7 @@ def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
     longest = max(len(replica.level) for replica in replicas)
     share = np.full((len(replicas), longest), np.nan)
     columns: dict[str, list[float]] = {name: [] for name in ("ess", "prior_share", "rungs", "lineages", "volume_shift")}
+    lineages = _recorded_lineages(pool)
     bases = (base for _, base in pool.weighted)
     for r, (replica, base) in enumerate(zip(replicas, bases, strict=True)):
         log_w = base + targets.log_t(np.nan_to_num(replica.energy_at(dict(targets.rest))), beta)
@@ -66,7 +67,7 @@ def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
         columns["ess"].append(1 / np.sum(weight**2))
         columns["prior_share"].append(weight[: replica.draws].sum())
         columns["rungs"].append(np.sum(share[r, :count]) ** 2 / np.sum(share[r, :count] ** 2))
-        columns["lineages"].append(_surviving(replica.parent))
+        columns["lineages"].append(_surviving(replica.parent) if replica.live is None else lineages[r])
         columns["volume_shift"].append(float((replica.log_volume - replica.telescoped)[-1]))
     result = xr.Dataset({name: ("replica", values) for name, values in columns.items()})
     result["level_share"] = (("replica", "level"), share)
@@ -76,10 +77,13 @@ def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
     gradients = _gradients(pool)
     if gradients is not None:
         result["ess_per_gradient"] = ("replica", result["ess"].values / gradients)
+    if all("evaluations" in ladder.levels for ladder in pool.ladders):
+        counts = [ladder.levels["evaluations"].clip(min=0).sum("level").values for ladder in pool.ladders]
+        result["ess_per_evaluation"] = ("replica", result["ess"].values / np.concatenate(counts))
     if pool.run.phases:
         result = result.merge(_occupancy(pool, longest))
     result["replica_spread"] = float(np.std(found.log_z[:, 0], ddof=1)) if len(found.log_z) > 1 else np.nan
-    if all(replica.parent is not None for replica in replicas):
+    if all(replica.parent is not None or replica.live is not None for replica in replicas):
         error = float(Uncertain(found, "genealogy").of(lambda log_z, mean: log_z).error[0])
         result["genealogy_error"] = error * np.sqrt(len(found.log_z))
     return result.assign_coords(beta=beta).assign_attrs(pool.attrs)
@@ -101,6 +105,16 @@ def _surviving(parent: Array | None) -> float:
     for generation in parent[::-1]:
         ancestor = generation[ancestor]
     return float(len(np.unique(ancestor)))
+
+
+def _recorded_lineages(pool: Pool) -> list[float]:
+    """Ancestors of the last level of every replica, as the run counted them; NaN if it did not."""
+    found = []
+    for ladder in pool.ladders:
+        for r in range(ladder.levels.sizes["replica"]):
+            last = int(ladder.levels["level_count"][r]) - 1 if "level_count" in ladder.levels else -1
+            found.append(float(ladder.levels["lineages"][r, last]) if "lineages" in ladder.levels else np.nan)
+    return found
 
 
 def _gradients(pool: Pool) -> Array | None:
@@ -150,7 +164,7 @@ def report(ladder: Source, beta: float = 1.0) -> None:
 def in_words(pool: Pool, found: xr.Dataset, beta: float) -> str:
     """Diagnostics as sentences, and a warning for each sign that the answers may be wrong."""
     first = pool.ladders[0]
-    kind = "quenched" if first.method == "quench" else "tempered"
+    kind = {"quench": "quenched", "temper": "tempered"}.get(first.method, first.method)
     counts = [len(replica.level) for replica in pool.replicas]
     lines = [
         f"{first.problem}: {kind} ladder, {_several(len(pool.replicas), 'replica')} of "
@@ -162,6 +176,10 @@ def in_words(pool: Pool, found: xr.Dataset, beta: float) -> str:
     if "ess_per_gradient" in found:
         lines.append(
             f"That is {1e6 * found['ess_per_gradient'].mean().item():.0f} effective samples per million gradients."
+        )
+    if "ess_per_evaluation" in found:
+        lines.append(
+            f"That is {1e6 * found['ess_per_evaluation'].mean().item():.0f} effective samples per million energies."
         )
     lines.append(f"{_range(found['lineages'].values)} of the prior draws have descendants at the last level.")
     lines += _words_on_agreement(found)

@@ -88,7 +88,7 @@ def ladder(source: Source, axes: Any = None) -> np.ndarray:
         axes = np.asarray(axes)
         if axes.shape != (3,):
             raise ValueError(f"A ladder is drawn on 3 Axes, but {axes.size} were given.")
-        quenched = pool.ladders[0].method == "quench"
+        quenched = not pool.ladders[0].tempered
         for number, one in enumerate(pool.ladders):
             for r in range(one.levels.sizes["replica"]):
                 levels = one.levels.isel(replica=r)

@@ -18,6 +18,7 @@ from quenchphys.outcome import Outcome
 from quenchphys.parallel.devices import use_all_cores
 from quenchphys.parallel.processes import ProcessLost, join
 from quenchphys.problem import Problem, SiteBasis
+from quenchphys.samplers.bridge_chains import bridge
 from quenchphys.samplers.multicanonical_chains import multicanonical
 from quenchphys.samplers.quenched import quench
 from quenchphys.samplers.tempered import temper
@@ -28,6 +29,8 @@ from quenchphys.walk import Walk
 
 if TYPE_CHECKING:
     from quenchphys import targets
+    from quenchphys.samplers.gradient_chains import chains
+    from quenchphys.samplers.nested_slices import nested
 
 use_all_cores()
 
@@ -50,10 +53,13 @@ __all__ = [
     "Walk",
     "WallTime",
     "__version__",
+    "bridge",
+    "chains",
     "check",
     "join",
     "load",
     "multicanonical",
+    "nested",
     "presets",
     "quench",
     "stopping",
@@ -62,8 +68,15 @@ __all__ = [
 ]
 
 
+# Imported on first use: the exact answers of the targets need much of scipy, a quarter of the import time, and the rival
+# methods need libraries of an extra.
+LATER = {"chains": "quenchphys.samplers.gradient_chains", "nested": "quenchphys.samplers.nested_slices"}
+
+
 def __getattr__(name: str) -> Any:
-    """Import the targets on first use: their exact answers need much of scipy, a quarter of the import time."""
+    """Import the targets and the rival methods on first use."""
     if name == "targets":
         return import_module("quenchphys.targets")
+    if name in LATER:
+        return getattr(import_module(LATER[name]), name)
     raise AttributeError(f"module 'quenchphys' has no attribute {name!r}")

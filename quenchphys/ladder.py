@@ -1,4 +1,4 @@
-"""The ladder: what a quench or a tempered run leaves behind, as a tree of labelled datasets."""
+"""The ladder: what a quenched, tempered or nested run leaves behind, as a tree of labelled datasets."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from quenchphys.console.report import describe
 from quenchphys.outcome import Outcome
 from quenchphys.run import Run
 from quenchphys.storage.netcdf import json_fault, plain_attributes, read_netcdf, write_netcdf
-from quenchphys.storage.schema import LADDER, LADDER_FORMAT, LADDER_GROUPS, first_fault, labelled
+from quenchphys.storage.schema import LADDER, LADDER_FORMAT, LADDER_GROUPS, METHODS, TEMPERED, first_fault, labelled
 
 
 @dataclass(frozen=True)
 class Ladder(Run):
-    """A finished run of `quench` or `temper`: a tree of datasets, and an outcome that says whether to trust it.
+    """A finished run of `quench`, `temper`, `nested` or `bridge`: a tree of datasets, and an outcome to judge it by.
 
     All data are in `tree`; the properties are shorter names for its parts.  A population is recorded after its mutation,
     with the weights it carries at that level.  Replicas that ended earlier are padded: NaN in floating-point variables,
@@ -27,9 +27,10 @@ class Ladder(Run):
     outcome and others.  The groups and their variables, with the dimensions in brackets:
 
         levels  [replica, level]
-          energy        level energy E: density prior * (E - U)_+^softness (nats, quench only)
+          energy        level energy E: density prior * (E - U)_+^softness (nats, not temper)
           beta          inverse temperature: density prior * exp(-beta U) (temper only)
           log_volume    log of the volume G of the level, the prior average of its factor
+          log_volume_errspread of log G by order statistics (nested only)
           acceptance    mean acceptance probability (optional)
           step_size     step size, in units of the scale of a coordinate (optional)
           displacement  root mean square move of a coordinate, in its scale (optional)
@@ -38,6 +39,7 @@ class Ladder(Run):
           resampled     whether the level began with a resampling (optional)
           undefined     share of proposals with undefined (NaN) energy (optional)
           transitions   transitions of the kernel at the level (optional)
+          evaluations   energies computed at the level (nested only)
         levels  [replica]
           level_count   number of levels of the replica (optional)
         levels  [replica, level, quantity]
@@ -47,7 +49,7 @@ class Ladder(Run):
         particles  [replica, level, particle]
           energy        energy U of the particle (nats)
           log_weight    log of the carried weight; weights of a level add up to one
-          parent        parent at the level before; at level 0, the prior draw
+          parent        parent at the level before; at level 0, the prior draw (nested: its start) (optional)
           <observable>  each observable of the particle
         prior  [replica, draw]
           energy        energy U of the prior draw (nats)
@@ -107,12 +109,17 @@ class Ladder(Run):
 
     @property
     def method(self) -> str:
-        """How it was made: "quench" or "temper"."""
+        """How it was made: "quench", "temper", "nested" or "bridge"."""
         return self.attrs["method"]
 
     @property
+    def tempered(self) -> bool:
+        """Whether its levels are inverse temperatures, and not energies."""
+        return self.method in TEMPERED
+
+    @property
     def softness(self) -> float:
-        """nu of a quenched ladder; NaN for a tempered one."""
+        """nu of a quenched ladder, 0 of a nested one; NaN for a tempered one."""
         return float(self.attrs["softness"])
 
     @property
@@ -210,8 +217,8 @@ def fault_of(tree: xr.DataTree) -> str | None:
         if name not in tree.attrs:
             return f"its attribute {name!r} is missing"
     method, outcome = tree.attrs["method"], tree.attrs["outcome"]
-    if method not in ("quench", "temper"):
-        return f"its method is {method!r}, neither 'quench' nor 'temper'"
+    if method not in METHODS:
+        return f"its method is {method!r}, and not one of {', '.join(map(repr, METHODS))}"
     if outcome not in [known.value for known in Outcome]:
         return f"its outcome {outcome!r} is unknown"
     if fault := json_fault(tree.attrs, ("settings", "couplings", "phases")):

@@ -23,6 +23,7 @@ class Outcome(enum.Enum):
     TIME_LIMIT = "time limit"  # the ladder used up its time
     FROZEN = "frozen"  # particles no longer moved, or no lower level could be found
     MISSED_PHASE = "missed phase"  # a phase that the problem names was never reached
+    LEFT_PHASE = "left phase"  # chains of a bridge left their phase too often: it is not metastable
     LAGGED = "lagged"  # between two phases particles hardly forgot one level before the next
     UNDEFINED_ENERGY = "undefined energy"  # the energy was NaN on part of the space
 

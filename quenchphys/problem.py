@@ -30,7 +30,15 @@ RESERVED_NAMES = frozenset({"energy", "log_weight", "parent", "replica", "level"
 
 
 class Basis(Protocol):
-    """Orthonormal coordinates y in which a Gaussian prior of mean zero is diagonal."""
+    """Orthonormal coordinates y in which a Gaussian prior of mean zero is diagonal.
+
+    Examples
+    --------
+    The Fourier modes of a free field are one, and so is `SiteBasis`:
+    >>> basis = lattices.phi6(L=8, mu2=2.2957).basis
+    >>> basis.to_modes(jnp.ones((8, 8))).shape, basis.precision.shape
+    ((64,), (64,))
+    """
 
     precision: Array
     """(D,), the prior precision of every coordinate: log pi = -1/2 sum_j precision_j y_j^2 + const."""

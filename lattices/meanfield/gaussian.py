@@ -23,7 +23,15 @@ MASSES = np.geomspace(1e5, 1e-6, 160)  # M^2 is searched from above, because the
 
 @dataclass(frozen=True)
 class GaussianPhase:
-    """One self-consistent solution at one beta."""
+    """One self-consistent solution at one beta.
+
+    Examples
+    --------
+    >>> import lattices
+    >>> phase = lattices.phi6(L=8, mu2=2.2957).mean_field.ordered
+    >>> round(phase.abs_m, 3), round(phase.q, 3)
+    (1.373, 1.966)
+    """
 
     mass_sq: float
     variance: float

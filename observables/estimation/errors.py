@@ -58,13 +58,18 @@ class Uncertain:
             raise ValueError(f"Errors from {what} need at least 2 independent ones, but there is {blocks}.")
         self.found = found
         self._plain = errors != "auto"
-        ancestors = all(replica.parent is not None for replica in found.pool.replicas)
+        nested = any(replica.live is not None for replica in found.pool.replicas)
+        if nested:  # shells instead of families, unless ladders of several couplings are mixed
+            ancestors = all(len(block) == 1 for block in found.pool.blocks)
+        else:
+            ancestors = all(replica.parent is not None for replica in found.pool.replicas)
         from_families = errors == "genealogy" or (
             not needs_blocks and (blocks < 2 or (blocks < ENOUGH_BLOCKS and ancestors))
         )
         self._jackknifed = errors != "genealogy" and blocks > 1
         self._families = read_genealogy(found) if from_families else None
-        self.method = " and ".join(["replicas"] * self._jackknifed + ["genealogy"] * from_families)
+        within = "order statistics" if nested else "genealogy"
+        self.method = " and ".join(["replicas"] * self._jackknifed + [within] * from_families)
 
     def of(self, function: Function) -> Answer:
         """A function of log Z (T,) and the means (T, m), with its error."""
@@ -115,12 +120,14 @@ class Uncertain:
 
         The Z of a block with telescoped volumes is unbiased, so the logarithm of the mean of B of them is low by
         error^2/2.  With self-consistent volumes it is log Z that is nearly unbiased (on exact ladders its bias is a
-        fifth of its variance, not a half), so the logarithm of the mean Z is high by (B - 1) error^2/2.
+        fifth of its variance, not a half), so the logarithm of the mean Z is high by (B - 1) error^2/2; likewise with the
+        order-statistic volumes of nested sampling, whose logarithms are unbiased.
         Groups of chains share one scale c, whose logarithm is nearly unbiased: there is nothing to correct.
         """
         if not self.found.pool.of_ladders:
             return np.zeros_like(error)
-        if self.found.pool.volumes == "telescoped":
+        measured = any(replica.live is None for replica in self.found.pool.replicas)
+        if self.found.pool.volumes == "telescoped" and measured:
             return error**2 / 2
         return -(len(self.found.log_z) - 1) * error**2 / 2
 

@@ -19,8 +19,6 @@ beginning of the stretch before, and contribute B^2 + 2AB.  The prior draws coun
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -28,17 +26,15 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from observables.estimation.estimator import Estimate
-from observables.estimation.moments import Bins, Columns
-from observables.estimation.targets import Targets
+from observables.estimation.shells import shell_variance
+from observables.estimation.terms import NUMBERS_AT_ONCE, Terms, one_hot
 from observables.samples.mixture import log_factor
 from observables.samples.of_ladders import Replica
 from observables.samples.wham import Likelihood
 
 Array = np.ndarray
 
-NEGLIGIBLE = 60.0  # a sample with exp(-60) of all weight moves nothing
 SURVIVING_FAMILIES = 20  # the lag is shortened until this many families are left on average
-NUMBERS_AT_ONCE = 1_000_000  # held in memory at a time
 
 
 class Genealogy(NamedTuple):
@@ -54,7 +50,7 @@ class Genealogy(NamedTuple):
 
 
 def read_genealogy(found: Estimate, lag: int | None = None) -> Genealogy:
-    """The covariance of log Z and the means of the moments, from the families of particles."""
+    """The covariance of log Z and the means of the moments, from families of particles or the shells of nested ladders."""
     log_z, mean = found.pooled()
     mean = np.nan_to_num(mean)
     log_total = log_z + np.log(len(found.log_z))
@@ -79,68 +75,21 @@ def read_genealogy(found: Estimate, lag: int | None = None) -> Genealogy:
                 for replica, base, (_, energy) in zip(block, log_bases, group, strict=True)
             ]
             for part in parts:
-                length = lag if lag is not None else choose_lag(part.replica)
-                squares, fourths = _families(part, Volumes(part, parts), length)
+                if part.replica.live is None:
+                    length = lag if lag is not None else choose_lag(part.replica)
+                    squares, fourths = _families(part, Volumes(part, parts), length)
+                elif len(parts) == 1:
+                    squares, fourths = shell_variance(part)
+                else:
+                    raise ValueError(
+                        "One nested ladder at each of several couplings has no error estimate; give at least 2 replicas of "
+                        "each, and errors='replicas'."
+                    )
                 result[some] += squares
                 fourth[some] += fourths
     variance = np.diagonal(result, axis1=1, axis2=2)
     freedom = 3 * np.divide(variance**2, fourth, out=np.ones_like(fourth), where=fourth > 0)
     return Genealogy(result, freedom)
-
-
-@dataclass(frozen=True)
-class Terms:
-    """V = W y of the samples of one replica, with y = (1, O - the means at the first target)."""
-
-    targets: Targets
-    replica: Replica
-    log_base: Array
-    energy: Array  # U' of the samples
-    values: Columns | Bins
-    beta: Array  # (T,)
-    log_total: Array  # (T,)
-    mean: Array  # (T, m)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(T, 1 + m)"""
-        return len(self.beta), 1 + self.mean.shape[1]
-
-    def weights(self, part: slice) -> Array | None:
-        """W (n, T) of some samples, or None where it is negligible."""
-        base = self.log_base[part, None] - self.log_total
-        log_w = base + self.targets.log_t(self.energy[part, None], self.beta)
-        return np.exp(log_w) if log_w.max() > -NEGLIGIBLE else None
-
-    def sums(self, part: slice, weight: Array, group: Array, count: int) -> Array:
-        """sum of V over the samples of every group, (count, T * F); weight is W of these samples."""
-        if isinstance(self.values, Bins):
-            return self._sums_in_bins(self.values.index[part], weight, group, count)
-        # A value may be undefined where there is no weight; a mean that is undefined has no error, see `Uncertain`.
-        y = np.concatenate([np.ones((len(weight), 1)), np.nan_to_num(self.values.rows(part)) - self.mean[0]], axis=1)
-        return one_hot(group, count) @ (weight[:, :, None] * y[:, None, :]).reshape(len(weight), -1)
-
-    def _sums_in_bins(self, index: Array, weight: Array, group: Array, count: int) -> Array:
-        bins = self.values.count
-        result = np.empty((count, *self.shape))
-        cell = np.where(index >= 0, group.astype(np.int64) * bins + index, count * bins)
-        for t, column in enumerate(weight.T):
-            result[:, t, 0] = np.bincount(group, column, count)
-            result[:, t, 1:] = np.bincount(cell, column, count * bins + 1)[:-1].reshape(count, bins)
-        result[:, :, 1:] -= result[:, :, :1] * self.mean[0]
-        return result.reshape(count, -1)
-
-    def about_means(self, sums: Array) -> Array:
-        """Sums of V for y = (1, O - the means of each target), (n, T, F), from those about the means of the first."""
-        table = sums.reshape(-1, *self.shape).copy()
-        table[:, :, 1:] += table[:, :, :1] * (self.mean[0] - self.mean)
-        return table
-
-    def chunks(self) -> Iterator[slice]:
-        """All samples, in pieces of limited size, whatever their level."""
-        rows = max(1, NUMBERS_AT_ONCE // len(self.beta))
-        for start in range(0, len(self.energy), rows):
-            yield slice(start, min(start + rows, len(self.energy)))
 
 
 class Volumes:
@@ -272,12 +221,6 @@ def _next_ratio(replica: Replica, p: int, samples: slice, weight: Array) -> Arra
     log_ratio = np.where((weight > 0) & np.isfinite(log_ratio), log_ratio, -np.inf)
     ratio = np.exp(log_ratio - log_ratio.max())
     return ratio / (weight @ ratio)
-
-
-def one_hot(row: Array, count: int, value: Array | None = None) -> csc_array:
-    """The sparse matrix (count, n) with one entry in every column."""
-    value = np.ones(len(row)) if value is None else value
-    return csc_array((value, row, np.arange(len(row) + 1)), shape=(count, len(row)))
 
 
 def _products(a: Array, b: Array) -> tuple[Array, Array]:

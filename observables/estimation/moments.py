@@ -25,11 +25,11 @@ class Columns:
     def sums(self, weight: Array, where: Array) -> Array:
         return np.array([weight @ v[where].astype(float) for v in self.values])
 
-    def rows(self, part: slice) -> Array:
+    def rows(self, part: slice | Array) -> Array:
         return (
             np.stack([v[part] for v in self.values], axis=1).astype(float)
             if self.values
-            else np.empty((part.stop - part.start, 0))
+            else np.empty((part.stop - part.start if isinstance(part, slice) else len(part), 0))
         )
 
 
@@ -44,7 +44,7 @@ class Bins:
         index = self.index[where]
         return np.bincount(index[index >= 0], weight[index >= 0], minlength=self.count)
 
-    def rows(self, part: slice) -> Array:
+    def rows(self, part: slice | Array) -> Array:
         index = self.index[part]
         rows = np.zeros((len(index), self.count))
         rows[np.flatnonzero(index >= 0), index[index >= 0]] = 1.0

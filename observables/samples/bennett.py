@@ -47,6 +47,11 @@ def scale_of(groups: Sequence[Group]) -> Scale:
     -------
     Scale
         log c, log c without each group (for the jackknife), and how often samples and draws met in each group.
+
+    Examples
+    --------
+    >>> groups = observables.Pool(walk).blocks
+    >>> scale_of(groups).log_c
     """
     ratio = np.log(groups[0].log_w.size / groups[0].prior_log_w.size)
 

@@ -52,6 +52,13 @@ class Replica(Samples):
     prior_observables: Mapping[str, Array]  # (M,)
     couplings: Couplings
     self_consistent: bool = False
+    live: int | None = None  # live points of nested sampling, of which N die at every level
+
+    @property
+    def log_compression_variance(self) -> float:
+        """Variance of log(G_{k+1}/G_k) of nested sampling: the sum of 1/i^2 over i = live, live - 1, ..., N terms."""
+        assert self.live is not None
+        return float(np.sum(1 / np.arange(self.live - self.shape[1] + 1, self.live + 1, dtype=float) ** 2))
 
     @property
     def draws(self) -> int:
@@ -120,7 +127,7 @@ class Replica(Samples):
 def replicas_of(ladder: Ladder) -> list[Replica]:
     """The replicas of a ladder, cut to the levels each of them has."""
     levels, particles, prior = ladder.levels, ladder.particles, ladder.prior
-    quenched = ladder.method == "quench"
+    tempered, nested = ladder.tempered, ladder.method == "nested"
     found = []
     for r in range(levels.sizes["replica"]):
         count = int(levels["level_count"].values[r]) if "level_count" in levels else levels.sizes["level"]
@@ -129,17 +136,18 @@ def replicas_of(ladder: Ladder) -> list[Replica]:
         cut = {name: particles[name].values[r, :count] for name in ("energy", "log_weight")}
         found.append(
             Replica(
-                level=levels["energy" if quenched else "beta"].values[r, :count].astype(float),
+                level=levels["beta" if tempered else "energy"].values[r, :count].astype(float),
                 log_volume=levels["log_volume"].values[r, :count].astype(float),
                 telescoped=levels["log_volume"].values[r, :count].astype(float),
-                softness=ladder.softness if quenched else None,
+                softness=None if tempered else ladder.softness,
                 particle_energy=cut["energy"],
                 log_weight=cut["log_weight"],
-                parent=particles["parent"].values[r, :count] if "parent" in particles else None,
+                parent=particles["parent"].values[r, :count] if "parent" in particles and not nested else None,
                 prior_energy=prior["energy"].values[r],
                 particle_observables={name: particles[name].values[r, :count] for name in ladder.observables},
                 prior_observables={name: prior[name].values[r] for name in ladder.observables},
                 couplings=ladder.couplings,
+                live=int(ladder.attrs["live_points"]) if nested else None,
             )
         )
     return found

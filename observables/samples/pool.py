@@ -42,7 +42,7 @@ class Pool:
         Ladders of the same problem, whose couplings may differ; or a walk, whole or in its successive parts.
     volumes : str
         Volumes of the levels of ladders: "self-consistent" (WHAM), which uses every overlap of levels, or "telescoped",
-        as the run measured them.  A walk has none.
+        as the run measured them.  Those of a nested ladder are known from order statistics; a walk has none.
 
     Examples
     --------

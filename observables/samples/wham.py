@@ -74,7 +74,12 @@ def self_consistent_volumes(replica: Replica) -> Array:
 
 
 def with_self_consistent_volumes(replica: Replica) -> Replica:
-    """The same replica with volumes from WHAM."""
+    """The same replica with volumes from WHAM; those of nested sampling are known, and stay as they are.
+
+    To count its samples again would only repeat its choice of walls: G_{k+1}/G_k = 1 - m/N, low by 1/N.
+    """
+    if replica.live is not None:
+        return replica
     volumes = self_consistent_volumes(replica)
     if not np.all(np.isfinite(volumes)):
         raise ValueError("The level volumes cannot be made self-consistent; use Pool(ladder, volumes='telescoped').")

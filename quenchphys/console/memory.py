@@ -41,6 +41,24 @@ def check_memory(settings: Settings, dimension: int) -> None:
         raise MemoryError(_sentence(settings, why))
 
 
+def check_fits(what: str, needed: float, advice: str) -> None:
+    """Refuse a run that needs more bytes than this process may use.
+
+    Parameters
+    ----------
+    what
+        What needs them, such as "its draws".
+    needed
+        Bytes.
+    advice
+        What to lower.
+    """
+    available = host_memory()
+    if needed > available:
+        why = f"{what} need about {needed / GB:.1f} GB, and this process may use {available / GB:.1f} GB"
+        raise MemoryError(f"{BEGINNING}: {why}; {advice}.")
+
+
 @contextmanager
 def in_words(settings: Settings) -> Iterator[None]:
     """Turn the errors of a device into one sentence.

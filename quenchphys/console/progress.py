@@ -53,7 +53,7 @@ class Line:
     Parameters
     ----------
     method
-        "quench" or "temper".
+        "quench", "temper", "nested" or "chains".
     stream
         Where the line is written; default: standard error.
     """
@@ -66,12 +66,18 @@ class Line:
 
     def update(self, level: int, parameter: float, acceptance: float, log_volume: float, remaining: float) -> None:
         elapsed = time.monotonic() - self._start
-        if self._method == "quench":
+        if self._method == "chains":
+            self._show(f"draw {level}  U {parameter:.6g}  acceptance {acceptance:.2f}  {elapsed:.0f} s", elapsed, remaining)
+            return
+        if self._method != "temper":
             place = f"E {parameter:.6g}  log G - E {log_volume - parameter:.5g}"
         else:
             place = f"beta {parameter:.5g}  log Z {log_volume:.5g}"
         rate = level / max(elapsed, 1e-9)
         text = f"level {level}  {place}  acceptance {acceptance:.2f}  {rate:.3g} levels/s  {elapsed:.0f} s"
+        self._show(text, elapsed, remaining)
+
+    def _show(self, text: str, elapsed: float, remaining: float) -> None:
         self._past.append((elapsed, remaining))
         text += self._left()
         self._stream.write("\r" + text.ljust(self._width))
@@ -96,7 +102,7 @@ def meter(method: str, wanted: bool | Meter | None) -> Meter:
     Parameters
     ----------
     method
-        "quench" or "temper".
+        "quench", "temper", "nested" or "chains".
     wanted
         None: a line if standard error is a terminal.  True or False: a line or nothing.  Or a meter of your own.
 

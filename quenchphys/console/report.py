@@ -27,6 +27,15 @@ WORDS = {
 }
 
 
+BRIDGE_WORDS = {
+    Outcome.REACHED_BETA: "Chains were in equilibrium at every step between the prior and the phase, and stayed inside it.",
+    Outcome.LEFT_PHASE: "Chains left the phase again and again: it is not metastable, and a bridge cannot give its log Z.",
+    Outcome.LAGGED: "The early samples differ from the late ones: the chains still drift, and a longer warm_up is needed.",
+    Outcome.FROZEN: "The chains hardly moved at one of the steps.",
+    Outcome.LEVEL_LIMIT: "The largest number of sweeps was reached before the error that was asked for.",
+}
+
+
 def describe(ladder: Ladder) -> str:
     """The report of a ladder.
 
@@ -40,25 +49,51 @@ def describe(ladder: Ladder) -> str:
     str
         Outcome, size, acceptance and ancestors, then every reason for doubt, one a line, and what trust does not cover.
     """
+    if ladder.method == "bridge":
+        return describe_bridge(ladder)
     lines = [*_headline(ladder), *_pilots(ladder), *_doubts(ladder), *_limits(ladder)]
     return "\n".join(lines)
 
 
+def describe_bridge(ladder: Ladder) -> str:
+    """The report of a bridge: its outcome, its size, and what its chains did."""
+    levels, particles = ladder.levels, ladder.particles
+    trust = "can be trusted" if ladder.outcome.trusted else "NOT TO BE TRUSTED"
+    inside = np.isfinite(ladder.prior["energy"].values).mean()
+    return "\n".join(
+        [
+            f"bridge to {ladder.problem}: {ladder.outcome.value} ({trust})",
+            (BRIDGE_WORDS | {Outcome.UNDEFINED_ENERGY: WORDS[Outcome.UNDEFINED_ENERGY]})[ladder.outcome],
+            f"{particles.sizes['replica']} groups of chains at {levels.sizes['level']} values of beta, "
+            f"{particles.sizes['particle']} sweeps, length {ladder.attrs['length']:.3g}, {ladder.attrs['wall_time']:.1f} s",
+            f"acceptance {float(levels['acceptance'].mean()):.2f} (lowest {float(levels['acceptance'].min()):.2f}), "
+            f"{inside:.1%} of the prior draws are inside the phase",
+        ]
+    )
+
+
 def _headline(ladder: Ladder) -> list[str]:
     levels, outcome, count = ladder.levels, ladder.outcome, _level_count(ladder)
-    parameter = "energy" if ladder.method == "quench" else "beta"
+    parameter = "beta" if ladder.method == "temper" else "energy"
     ends = [float(levels[parameter][r, n - 1]) for r, n in enumerate(count)]
     firsts = [float(levels[parameter][r, 0]) for r in range(len(count))]
     return [
         f"{ladder.method} of {ladder.problem}: {outcome.value} "
         f"({'can be trusted' if outcome.trusted else 'NOT TO BE TRUSTED'})",
         WORDS[outcome],
-        f"{len(count)} replicas of {ladder.particles.sizes['particle']} particles, {_span(count)} levels, "
+        f"{len(count)} replicas of {_size(ladder)}, {_span(count)} levels, "
         f"{parameter} from {np.mean(firsts):.6g} to {np.mean(ends):.6g}, {ladder.attrs['wall_time']:.1f} s",
         f"acceptance {float(levels['acceptance'].mean()):.2f} "
         f"(lowest {float(levels['acceptance'].min()):.2f}), move per level {float(levels['displacement'].median()):.2f} "
         f"of a coordinate's scale, ancestors left {_span(_lineages(ladder))}",
     ]
+
+
+def _size(ladder: Ladder) -> str:
+    particles = ladder.particles.sizes["particle"]
+    if ladder.method == "nested":
+        return f"{ladder.attrs['live_points']} live points, {particles} born at each level"
+    return f"{particles} particles"
 
 
 def _limits(ladder: Ladder) -> list[str]:
@@ -99,7 +134,7 @@ def _doubts(ladder: Ladder) -> list[str]:
 def _lag(ladder: Ladder) -> str:
     levels = ladder.levels
     found = slowest_quantity(levels["correlation"].values, [str(name) for name in levels["quantity"].values])
-    parameter = "energy" if ladder.method == "quench" else "beta"
+    parameter = "beta" if ladder.method == "temper" else "energy"
     return (
         f"The correlation of {found.quantity} over a level is above {SLOW:g} at {found.share:.0%} of the levels (up to "
         f"{LARGEST_SHARE:.0%} is safe), and {found.correlation:.2f} near {parameter} "

@@ -16,7 +16,13 @@ Array = jax.Array
 
 
 class Move(NamedTuple):
-    """What a transition reports, one number for each particle."""
+    """What a transition reports, one number for each particle.
+
+    Examples
+    --------
+    >>> moved, move = kernel.transition(stream, shared, point, density, step_size, scale)
+    >>> move.acceptance.mean()
+    """
 
     acceptance: Array
     """Acceptance probability."""
@@ -33,6 +39,28 @@ class Kernel(Protocol):
 
     A kernel that also has `adaptive = True` leaves the number of transitions to the ladder, which begins with `transitions`
     and then follows the measured correlations (see `quenchphys.tuning.mutation_count`).
+
+    Examples
+    --------
+    Random-walk Metropolis; `docs/gallery/custom_kernel.py` is the whole program:
+    >>> @dataclass(frozen=True)
+    ... class RandomWalk:
+    ...     step_size: float | None = None
+    ...     target_acceptance: float = 0.234
+    ...
+    ...     def transitions(self, dimension):
+    ...         return 64
+    ...
+    ...     def gradients(self):
+    ...         return 1.0
+    ...
+    ...     def first_step_size(self, dimension):
+    ...         return 2.4 / dimension**0.5
+    ...
+    ...     def transition(self, stream, shared, point, density, step_size, scale):
+    ...         noise, accept = stream.split()
+    ...         proposal = density.evaluate(point.position + step_size * scale * noise.normal(point.position.shape))
+    ...         return metropolis(accept, density.log_change(point, proposal), proposal, point)
     """
 
     @property

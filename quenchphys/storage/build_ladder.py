@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Protocol
 
 import numpy as np
 import xarray as xr
@@ -12,9 +13,11 @@ from quenchphys.ladder import Ladder
 from quenchphys.outcome import Outcome
 from quenchphys.problem import ProblemView
 from quenchphys.smc.assignment import Assignment, Machine, plain
+from quenchphys.smc.evidence import Evidence
 from quenchphys.smc.lag import lags, replica_scatter, slowest_quantity
 from quenchphys.smc.levels import Family, SoftLevels
 from quenchphys.smc.run_state import RunState
+from quenchphys.storage.album import Album
 from quenchphys.storage.attributes import problem_attributes, software_attributes
 from quenchphys.storage.schema import LADDER, LADDER_FORMAT, labelled
 from quenchphys.storage.streaming import blocks, release
@@ -26,14 +29,23 @@ MET_SHARE = 0.1
 PREFIX = "observable "  # of observables in the record
 
 
+class Course(Protocol):
+    """What a ladder is made of besides its record: of a `RunState`, or of nested sampling."""
+
+    evidence: Evidence
+    album: Album
+    drawn: np.ndarray
+    undefined: np.ndarray
+
+
 def assemble(work: Assignment, machine: Machine, course: RunState, seconds: float) -> Ladder:
     """The ladder of a run in which every replica has ended, after so many seconds."""
     arrays = course.record.finish(course.evidence.levels)
     groups = {
-        "levels": _levels(work.method, arrays, course.evidence.level_count),
-        "particles": _particles(arrays),
+        "levels": levels_of(work.method, arrays, course.evidence.level_count),
+        "particles": particles_of(arrays),
         "prior": xr.Dataset({name: (("replica", "draw"), value) for name, value in course.prior.items()}),
-        "configurations": _configurations(work.problem, course),
+        "configurations": configurations_of(work.problem, course),
     }
     outcome = judge(work.problem, course, groups["levels"], groups["particles"], groups["prior"])
     gradients = float(groups["levels"]["transitions"].clip(min=0).sum()) * machine.plan.kernel.gradients()
@@ -60,12 +72,11 @@ def assemble(work: Assignment, machine: Machine, course: RunState, seconds: floa
 
 
 def judge(
-    problem: ProblemView, course: RunState, levels: xr.Dataset, particles: xr.Dataset, draws: xr.Dataset
+    problem: ProblemView, course: Course, levels: xr.Dataset, particles: xr.Dataset, draws: xr.Dataset
 ) -> Outcome:
     """The outcome of the whole: the worst thing that happened to any replica."""
     outcomes = [o for o in course.evidence.outcomes if o]
-    proposals = levels["undefined"].coarsen(level=UNDEFINED_LEVELS, boundary="pad").mean()
-    if course.undefined.any() or bool((proposals > UNDEFINED_SHARE).any()):
+    if course.undefined.any() or ("undefined" in levels and _undefined_proposals(levels["undefined"])):
         return Outcome.UNDEFINED_ENERGY
     for bad in (Outcome.FROZEN, Outcome.LEVEL_LIMIT, Outcome.TIME_LIMIT):
         if bad in outcomes:
@@ -84,6 +95,11 @@ def judge(
     return outcomes[0]
 
 
+def _undefined_proposals(share: xr.DataArray) -> bool:
+    """Whether too many proposals in a stretch of levels had an undefined energy."""
+    return bool((share.coarsen(level=UNDEFINED_LEVELS, boundary="pad").mean() > UNDEFINED_SHARE).any())
+
+
 def _largest_share(log_weight: np.ndarray, value: np.ndarray, low: float, high: float) -> np.ndarray:
     """The largest weight of low <= value < high at any level, for each replica."""
     largest = np.zeros(len(value))
@@ -100,8 +116,9 @@ def softness_of(family: Family) -> float:
     return float(family.softness) if isinstance(family, SoftLevels) else math.nan
 
 
-def _levels(method: str, arrays: dict[str, np.ndarray], count: np.ndarray) -> xr.Dataset:
-    recorded = {"energy" if method == "quench" else "beta": arrays["parameter"]}
+def levels_of(method: str, arrays: dict[str, np.ndarray], count: np.ndarray) -> xr.Dataset:
+    """The levels in a finished record."""
+    recorded = {"beta" if method == "temper" else "energy": arrays["parameter"]}
     same = [row for row in LADDER if row.group == "levels" and row.dims == ("replica", "level") and row.name in arrays]
     recorded |= {row.name: arrays[row.name] for row in same if row.name != "energy"}  # in the record, of particles
     levels = xr.Dataset({name: (("replica", "level"), array) for name, array in recorded.items()})
@@ -110,7 +127,8 @@ def _levels(method: str, arrays: dict[str, np.ndarray], count: np.ndarray) -> xr
     return levels.assign_coords(quantity=["energy", *sorted(_observables(arrays))])
 
 
-def _particles(arrays: dict[str, np.ndarray]) -> xr.Dataset:
+def particles_of(arrays: dict[str, np.ndarray]) -> xr.Dataset:
+    """The particles in a finished record."""
     own = {name: arrays[name] for name in ("energy", "log_weight", "parent")}
     dims = ("replica", "level", "particle")
     return xr.Dataset({name: (dims, array) for name, array in (own | _observables(arrays)).items()})
@@ -120,7 +138,7 @@ def _observables(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name.removeprefix(PREFIX): array for name, array in arrays.items() if name.startswith(PREFIX)}
 
 
-def _configurations(problem: ProblemView, course: RunState) -> xr.Dataset:
+def configurations_of(problem: ProblemView, course: Course) -> xr.Dataset:
     """Prior draws first, as of level -1, then particles of the levels."""
     level, particle, field = course.album.finish()
     # A replica that ended before the level of a picture has none there.

@@ -18,8 +18,11 @@ OLDER_LADDER_FORMATS = ("quenchphys-ladder",)
 OBSERVABLE = "<observable>"  # stands for every observable of the problem
 AXES = "..."  # stands for the axes of a configuration
 
-When = Literal["always", "quench", "temper", "optional"]
+When = Literal["always", "not temper", "temper", "nested", "optional"]
 """Which files have a variable; an optional one is written too, but a file without it can be read."""
+METHODS = ("quench", "temper", "nested", "bridge")
+TEMPERED = ("temper", "bridge")
+"""Methods whose levels are inverse temperatures; those of all others are energies."""
 
 # Kinds of numbers that a file may have for a type: other precisions will do.
 KINDS = {"float32": "f", "float64": "f", "int32": "iu", "int64": "iu", "bool": "biu", "str": "UOT"}
@@ -43,7 +46,11 @@ class Row(NamedTuple):
 
     def needed(self, method: str) -> bool:
         """Whether a file of this method without the variable is incomplete."""
-        return self.name != OBSERVABLE and self.when in ("always", method)
+        if self.name == OBSERVABLE:
+            return False
+        if self.when in ("temper", "not temper"):
+            return (method in TEMPERED) == (self.when == "temper")
+        return self.when in ("always", method)
 
 
 R_L = ("replica", "level")
@@ -53,9 +60,10 @@ R_S = ("replica", "sample")
 G_S_C = ("group", "sweep", "chain")
 
 LADDER = (
-    Row("levels", "energy", R_L, "float32", "level energy E: density prior * (E - U)_+^softness", "nats", "quench"),
+    Row("levels", "energy", R_L, "float32", "level energy E: density prior * (E - U)_+^softness", "nats", "not temper"),
     Row("levels", "beta", R_L, "float32", "inverse temperature: density prior * exp(-beta U)", "1", "temper"),
     Row("levels", "log_volume", R_L, "float64", "log of the volume G of the level, the prior average of its factor"),
+    Row("levels", "log_volume_err", R_L, "float64", "spread of log G by order statistics", when="nested"),
     Row("levels", "acceptance", R_L, "float32", "mean acceptance probability", when="optional"),
     Row("levels", "step_size", R_L, "float32", "step size, in units of the scale of a coordinate", when="optional"),
     Row("levels", "displacement", R_L, "float32", "root mean square move of a coordinate, in its scale", when="optional"),
@@ -64,6 +72,7 @@ LADDER = (
     Row("levels", "resampled", R_L, "bool", "whether the level began with a resampling", when="optional"),
     Row("levels", "undefined", R_L, "float32", "share of proposals with undefined (NaN) energy", when="optional"),
     Row("levels", "transitions", R_L, "int32", "transitions of the kernel at the level", when="optional"),
+    Row("levels", "evaluations", R_L, "int64", "energies computed at the level", when="nested"),
     Row("levels", "level_count", ("replica",), "int64", "number of levels of the replica", when="optional"),
     Row(
         "levels",
@@ -76,7 +85,14 @@ LADDER = (
     Row("levels", "quantity", ("quantity",), "str", "names of these quantities", when="optional"),
     Row("particles", "energy", R_L_P, "float32", "energy U of the particle", "nats"),
     Row("particles", "log_weight", R_L_P, "float32", "log of the carried weight; weights of a level add up to one"),
-    Row("particles", "parent", R_L_P, "int32", "parent at the level before; at level 0, the prior draw"),
+    Row(
+        "particles",
+        "parent",
+        R_L_P,
+        "int32",
+        "parent at the level before; at level 0, the prior draw (nested: its start)",
+        when="optional",
+    ),
     Row("particles", OBSERVABLE, R_L_P, "float32", "each observable of the particle"),
     Row("prior", "energy", R_D, "float32", "energy U of the prior draw", "nats"),
     Row("prior", OBSERVABLE, R_D, "float32", "each observable of the prior draw"),
@@ -138,8 +154,8 @@ def as_text(rows: Iterable[Row]) -> str:
         if header != before:
             lines.append(f"{row.group}  [{', '.join(row.dims)}]".strip())
             before = header
-        notes = [row.units] * (row.units != "1") + [f"{row.when} only"] * (row.when in ("quench", "temper"))
-        notes += ["optional"] * (row.when == "optional")
+        notes = [row.units] * (row.units != "1") + [f"{row.when} only"] * (row.when in ("temper", "nested"))
+        notes += [row.when] * (row.when in ("not temper", "optional"))
         lines.append(f"  {row.name:<14}{row.long_name}" + (f" ({', '.join(notes)})" if notes else ""))
     return "\n".join(lines)
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
+import importlib.util
+import inspect
 import io
+import json
 import os
 import re
+import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import jax
 import matplotlib
 import pytest
 
@@ -26,6 +31,19 @@ PARTICLES = 64  # at most, to save time; the pages show what a user would choose
 LADDERS: dict[tuple[str, ...], qp.Ladder] = {}  # many pages start with the same run
 PACKAGES = ("lattices", "quenchphys", "observables", "workflows")
 MAP = ROOT / "CONTRIBUTING.md"
+NUMBERS = sorted((ROOT / "docs" / "numbers").glob("*.txt"))
+
+
+def _script(path: str):
+    """A script of the documentation as a module."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / "docs" / path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+FIGURES = _script("scripts/figures.py")
 
 
 def blocks(page: Path) -> list[tuple[int, str]]:
@@ -92,7 +110,7 @@ def test_pictures_of_a_page_exist(page):
 def test_every_picture_has_a_script_and_a_reader():
     scripts = "\n".join(script.read_text() for script in (ROOT / "docs" / "scripts").glob("*.py"))
     pages = "\n".join(page.read_text() for page in PAGES)
-    for figure in (ROOT / "docs" / "figures").iterdir():
+    for figure in [*(ROOT / "docs" / "figures").iterdir(), *(ROOT / "docs" / "gallery").glob("*.png")]:
         assert figure.stem in scripts, f"no script in docs/scripts names {figure.stem}"
         assert figure.name in pages, f"no page shows {figure.name}"
 
@@ -119,16 +137,11 @@ def test_the_map_of_the_house_is_true():
 
 def test_commands_of_the_tutorials_are_those_of_their_figures():
     """The commands on the pages are those that drew the figures, except for the names of files."""
-    sys.path.insert(0, str(ROOT / "docs" / "scripts"))
-    try:
-        drawn = set(importlib.import_module("workflow_figures").COMMANDS.values())
-    finally:
-        sys.path.pop(0)
+    drawn = {entry.command for entry in FIGURES.ENTRIES if entry.group == "workflows"}
+    command = re.compile(r"\b(quenchphys (?:coexistence|fss|zbeta) [^`\n]*--(?:bracket|beta)[^`\n]*)")
     shown = set()
     for page in PAGES:
-        for line in re.findall(
-            r"\bquenchphys ((?:coexistence|fss|zbeta) [^`\n]*--(?:bracket|beta)[^`\n]*)", page.read_text()
-        ):
+        for line in command.findall(page.read_text()):
             if "--coordinator" not in line and "--coupling" not in line:  # these draw nothing
                 shown.add(re.sub(r" --(?:out|plot) \S+", "", line))
     assert shown == drawn
@@ -172,10 +185,36 @@ def site(tmp_path_factory) -> Path:
 def test_every_public_name_is_in_the_reference(package, site):
     page = ROOT / "docs" / "reference" / f"{package}.md"
     documented = re.findall(r"^::: ([\w.]+)", page.read_text(), re.MULTILINE)
-    documented += re.findall(r'\bid="([\w.]+)"', (site / "reference" / package / "index.html").read_text())
+    documented += re.findall(r'\bid="([\w.]+)"', (site / "reference" / f"{package}.html").read_text())
     shown = {dotted.rpartition(".")[2] for dotted in documented if dotted.startswith(f"{package}.")}
     missing = {public for public in importlib.import_module(package).__all__ if not public.startswith("_")} - shown
     assert not missing, f"not in docs/reference/{package}.md: {', '.join(sorted(missing))}"
+
+
+def _entries(page: Path) -> Iterator[tuple[str, object]]:
+    """Functions and classes of a page of the reference, by their names."""
+    for entry in re.findall(r"^::: .+(?:\n {4}.*)*", page.read_text(), re.MULTILINE):
+        dotted = entry.split()[1]
+        *path, last = dotted.split(".")
+        thing = getattr(importlib.import_module(".".join(path)), last) if path else importlib.import_module(last)
+        if not inspect.ismodule(thing):
+            yield dotted, thing
+            continue
+        members = re.search(r"members: \[(.+)\]", entry)
+        names = members[1].split(", ") if members else getattr(thing, "__all__", _defined_in(thing))
+        yield from ((f"{dotted}.{name}", getattr(thing, name)) for name in names)
+
+
+def _defined_in(module) -> list[str]:
+    own = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__]
+    return [key for key in own if not key.startswith("_")]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_entry_of_the_reference_has_an_example(package):
+    for dotted, thing in _entries(ROOT / "docs" / "reference" / f"{package}.md"):
+        if inspect.isfunction(thing) or inspect.isclass(thing):
+            assert ">>>" in (inspect.getdoc(thing) or ""), f"{dotted} has no example"
 
 
 def test_every_page_is_in_the_navigation():
@@ -185,8 +224,111 @@ def test_every_page_is_in_the_navigation():
 
 
 def test_formulas_of_the_site_are_recognised(site):
-    for page in site.rglob("index.html"):
+    for page in set(site.rglob("*.html")) - set((site / "notebooks").iterdir()):  # in notebooks no formula is marked
         article = page.read_text().partition("<article")[2].partition("</article")[0]
         prose = re.sub(r'<(span|div) class="arithmatex">.*?</\1>|<(code|pre)\b.*?</\2>', "", article, flags=re.DOTALL)
         left = re.search(r"\$|\\(frac|sum|nu|beta|phi|langle|mathbb)\b", prose)
-        assert left is None, f"{page.parent.name}: a formula was not recognised near {prose[left.start() :][:60]!r}"
+        assert left is None, f"{page.relative_to(site)}: a formula was not recognised near {prose[left.start() :][:60]!r}"
+
+
+def test_the_site_needs_no_network(site):
+    """Scripts, styles and pictures lie beside the pages, and so do the fonts of the formulas."""
+    for page in site.rglob("*.html"):
+        text = page.read_text()
+        asked = re.findall(r"<(?:script|img|iframe)[^>]* src=\"?(https?:[^\s\">]+)", text)
+        asked += re.findall(r"<link(?![^>]*canonical)[^>]* href=\"?(https?:[^\s\">]+)", text)
+        assert not asked, f"{page.relative_to(site)} loads {asked}"
+        if 'class="arithmatex"' in text:
+            assert "katex.min.js" in text and "katex.min.css" in text, page
+    styles = (site / "assets" / "katex" / "katex.min.css").read_text()
+    fonts = set(re.findall(r"url\((fonts/[\w-]+\.woff2)\)", styles))
+    assert fonts and all((site / "assets" / "katex" / font).is_file() for font in fonts)
+
+
+def test_every_page_shows_the_version(site):
+    for page in site.rglob("*.html"):
+        assert f"quenchphys {qp.__version__}, MIT" in page.read_text(), page
+
+
+# What the pages show is what the commands printed.
+
+
+def kept(path: Path) -> str:
+    """What a command printed, without the lines that say which command and commit it was."""
+    return path.read_text().partition("\n\n")[2].strip()
+
+
+@pytest.mark.parametrize("path", NUMBERS, ids=lambda path: path.stem)
+def test_kept_numbers_are_shown_and_belong_to_a_command(path):
+    commands = {entry.name: entry.command for entry in FIGURES.ENTRIES}
+    assert path.read_text().splitlines()[0] == f"$ {commands[path.stem]}"
+    pages = " ".join("\n".join(page.read_text() for page in PAGES).split())
+    named = commands[path.stem].removeprefix("python ").removeprefix("-m ").partition(" --out")[0]
+    assert path.name in pages or named in pages, f"no page shows docs/numbers/{path.name}, or names its command"
+
+
+def test_the_readme_shows_what_the_command_printed():
+    table = "\n".join(f"    {line}".rstrip() for line in kept(ROOT / "docs/numbers/coexistence_L8.txt").splitlines())
+    assert table in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "error"),
+    [
+        ("  mu2, equal weight   2.29466(30)", 2.29466, 0.0003),
+        ("  U   -57.290(55)", -57.29, 0.055),
+        ("  energy -108.1(40)", -108.1, 4.0),
+        ("  gradients 14326(42)", 14326, 42),
+        ("  log Z 20.783 +- 0.017", 20.783, 0.017),
+    ],
+)
+def test_numbers_are_read_with_their_errors(text, value, error):
+    ((found, found_error),) = FIGURES.numbers(text).values()
+    assert found == pytest.approx(value) and found_error == pytest.approx(error)
+
+
+def test_changes_beyond_errors_are_reported():
+    before = "table\n  8   2.2947(3)   4.92(1)\n 12   2.2893(2)   7.17(2)\n  mean   1.0 +- 0.1"
+    assert FIGURES.compared(before, before) == []
+    within = before.replace("2.2947(3)", "2.2950(3)")
+    assert FIGURES.compared(before, within) == []
+    (beyond,) = FIGURES.compared(before, before.replace("7.17(2)", "7.37(2)"))
+    assert beyond.startswith("12, number 2:") and "7.1 errors" in beyond
+    assert FIGURES.compared(before, before.replace("mean", "average")) == ["mean: no longer printed", "average: new"]
+    assert FIGURES.other_changes(before, within) == 0
+    assert FIGURES.other_changes(before, before.replace("table", "another table")) == 1
+
+
+# Gallery and notebooks.
+
+
+@pytest.fixture
+def quick(small, monkeypatch):
+    """Programs that are compiled without optimisation: they run once."""
+    before = jax.config.jax_disable_most_optimizations
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "gallery").glob("*.py")), ids=lambda path: path.stem)
+def test_example_of_the_gallery_runs(path, quick, tmp_path, capsys):
+    runpy.run_path(str(path))
+    assert capsys.readouterr().out
+    assert (tmp_path / f"{path.stem}.png").stat().st_size > 10_000
+
+
+def test_every_example_is_in_the_gallery():
+    page = (ROOT / "docs" / "gallery" / "index.md").read_text()
+    for path in (ROOT / "docs" / "gallery").glob("*.py"):
+        assert f'--8<-- "{path.name}"' in page and f"({path.stem}.png)" in page, path.name
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_notebooks_are_kept_as_executed(path):
+    """All cells in one go, in order, without an error, and with a picture."""
+    cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    assert not [output for output in outputs if output["output_type"] == "error"]
+    assert any("image/png" in output.get("data", {}) for output in outputs)

@@ -21,6 +21,10 @@ settings = dict(particles=512, replicas=2, seed=3, stop=qp.LevelLimit(16))
 one, other = (qp.quench(lattices.phi6(L=8, mu2=2.2948), **settings, devices=devices) for devices in (1, 8))
 for part in ("levels", "particles", "prior"):
     assert getattr(one, part).identical(getattr(other, part)), part
+phase = lattices.phase_fields(lattices.phi6(L=6, mu2=2.3))["disordered"]
+one, another = (qp.bridge(phase, sweeps=16, seed=3, devices=devices) for devices in (1, 8))
+for part in ("levels", "particles", "prior"):
+    assert getattr(one, part).identical(getattr(another, part)), part
 print(other.attrs["devices"])
 """
 

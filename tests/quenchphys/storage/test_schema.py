@@ -20,7 +20,7 @@ def expected(row: Row, ladder: qp.Ladder) -> list[str]:
     """Names of the variables that a row stands for."""
     if row.name == OBSERVABLE:
         return ladder.observables
-    return [] if row.when not in ("always", "optional", ladder.method) else [row.name]
+    return [row.name] if row.needed(ladder.method) or row.when == "optional" else []
 
 
 @pytest.mark.parametrize("run", [qp.quench, qp.temper])

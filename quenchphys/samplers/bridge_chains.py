@@ -1,0 +1,258 @@
+"""Chains in equilibrium at every step between a prior and its target: `bridge`.
+
+Between a Gaussian prior pi_0 and a phase close to it, the densities
+
+    rho_k(x) = pi_0(x) exp(-beta_k U(x)) [x inside the phase],     0 < beta_1 < ... < beta_K = 1
+
+never meet a transition.  At each of them chains run until they have forgotten their start, so nothing lags behind, as it
+would on a ladder that passes every beta once.  All samples together, with exact draws from the prior, give Z by the same
+estimator as everywhere.  Samples at neighbouring betas must overlap: the betas are placed at equal steps of the length
+
+    Lambda = int_0^1 std_beta(U) dbeta,
+
+of about a standard deviation each, which also is the allocation of samples with the smallest error of log Z: N independent
+samples in all give Lambda/sqrt(N).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from quenchphys.bridging.chains import LANES, SWEEPS, TILES, Chains, Draws, Samples
+from quenchphys.bridging.placement import Placement, error_of, integrals, placed
+from quenchphys.consistency import check
+from quenchphys.console.interruption import Interrupted, interruptible_alone
+from quenchphys.kernels.block_hmc import BlockHMC
+from quenchphys.ladder import Ladder
+from quenchphys.outcome import Outcome
+from quenchphys.parallel.devices import mesh_for
+from quenchphys.parallel.fork_guard import check_not_forked
+from quenchphys.parallel.processes import any_of
+from quenchphys.problem import ProblemView, view
+from quenchphys.settings import check_schedule, check_seed, check_whole
+from quenchphys.smc.loop import contained
+from quenchphys.storage.attributes import kernel_as_json, problem_attributes, software_attributes
+from quenchphys.storage.schema import LADDER, LADDER_FORMAT, labelled
+
+FEWEST_CALLS = 4  # of SWEEPS trajectories, before an error is believed
+LEAVING = 1e-3  # share of trajectories that leave the phase, from which it is no phase of its own
+LEAST_ACCEPTANCE = 0.3
+DRIFT = 1e-4  # probability of as large a difference between early and late samples, below which chains still drift
+
+
+@dataclass(frozen=True)
+class BridgeSettings:
+    """The settings of `bridge`, checked."""
+
+    error: float
+    betas: Sequence[float] | None
+    groups: int
+    sweeps: int | None
+    most_sweeps: int
+    warm_up: int
+    kernel: BlockHMC
+    seed: int
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        check_whole("groups", self.groups, LANES)
+        if self.groups % LANES:
+            raise ValueError(f"groups must be a multiple of {LANES}; {self.groups} was given")
+        for name in ("warm_up", "most_sweeps") + ("sweeps",) * (self.sweeps is not None):
+            check_whole(name, getattr(self, name), SWEEPS)
+        if not (isinstance(self.error, int | float | np.number) and 0 < self.error < math.inf):
+            raise ValueError(f"error must be positive and finite; {self.error!r} was given")
+        if self.betas is not None and (self.schedule[0] <= 0 or self.schedule[-1] != 1):
+            raise ValueError(
+                f"betas must be positive and end at 1; {self.schedule[0]:g} ... {self.schedule[-1]:g} was given"
+            )
+
+    @property
+    def schedule(self) -> np.ndarray:
+        """The betas that were given."""
+        return np.asarray(check_schedule("betas", self.betas, increasing=True), float)
+
+    def as_json(self, sweeps: int) -> dict[str, Any]:
+        """For the file, with the number of sweeps that were recorded."""
+        kernel = kernel_as_json(self.kernel)  # type: ignore[arg-type]
+        plain = {"error": float(self.error), "groups": int(self.groups), "warm_up": int(self.warm_up)}
+        return {**plain, "sweeps": sweeps, "kernel": kernel}
+
+
+def bridge(
+    problem: Any,
+    *,
+    error: float = 0.1,
+    betas: Sequence[float] | None = None,
+    groups: int = 16,
+    sweeps: int | None = None,
+    most_sweeps: int = 100_000,
+    warm_up: int = 32,
+    kernel: BlockHMC | None = None,
+    seed: int = 0,
+    devices: int | Sequence[Any] | None = None,
+) -> Ladder:
+    """Sample every step between a prior and a phase near it by chains in equilibrium.
+
+    Parameters
+    ----------
+    problem
+        A phase with its own prior, such as one of `lattices.phase_fields`: a `Problem` with a `LocalAction`.
+    error
+        Standard error of log Z to be reached.
+    betas
+        Increasing values that end at 1.  Default: placed by short runs.
+    groups
+        Independent groups of chains, a multiple of 8: one chain at every beta each.  Error bars are a jackknife over them.
+    sweeps
+        Trajectories of each chain that are recorded, in multiples of 16.  Default: as many as `error` takes.
+    most_sweeps
+        Limit for these; a bridge that reaches it without the error ends with the outcome *level limit*.
+    warm_up
+        Trajectories of burn-in, in which the step size is tuned.
+    kernel
+        Default: `BlockHMC()`.
+    seed, devices
+        As in `quench`.
+
+    Returns
+    -------
+    Ladder
+        With the betas as levels, the groups as replicas and the recorded samples as particles: all observables take it.
+        log Z of the phase is that of the ladder at beta = 1 plus `problem.log_scale`.
+
+    Examples
+    --------
+    >>> phases = lattices.phase_fields(lattices.phi6(L=40, mu2=2.2839))
+    >>> ladder = qp.bridge(phases["disordered"], error=0.05)
+    >>> observables.partition_function(ladder, beta=[1.0]).log_z + phases["disordered"].log_scale
+    """
+    check_not_forked()
+    settings = BridgeSettings(error, betas, groups, sweeps, most_sweeps, warm_up, kernel or BlockHMC(), seed)
+    _check_local_action(problem)
+    begun = time.monotonic()
+    check(problem)
+    model, mesh = view(problem), mesh_for(TILES, 1, devices)
+    with contained(mesh), interruptible_alone() as request:
+        chains = Chains(model, settings.kernel, settings.groups, settings.seed, mesh)
+        draws = chains.draw()
+        placement = placed(chains, draws.energy) if betas is None else Placement(settings.schedule, math.nan)
+        samples = recorded(chains, settings, placement.betas, draws.energy, request)
+        step_size, last = chains.step_sizes, chains.last()
+    reached = error_of(samples.energy, draws.energy, placement.betas)
+    wanted = math.inf if settings.sweeps is not None else settings.error
+    attributes = {
+        "format": LADDER_FORMAT,
+        "method": "bridge",
+        "softness": math.nan,
+        "outcome": judge(samples, reached, wanted).value,
+        "seed": settings.seed,
+        **problem_attributes(model),
+        "settings": json.dumps(settings.as_json(samples.energy.shape[-1])),
+        "length": placement.length,
+        "gradients": float(chains.trajectories * settings.kernel.gradients()),
+        "wall_time": time.monotonic() - begun,
+        **software_attributes(),
+    }
+    groups_of_file = _tree(model, placement.betas, samples, draws, step_size, last)
+    labels = {group: labelled(data, LADDER, group) for group, data in groups_of_file.items()}
+    return Ladder(xr.DataTree.from_dict({"/": xr.Dataset(attrs=attributes), **labels}))
+
+
+def _check_local_action(problem: Any) -> None:
+    for name in ("lane_action", "lane_force", "lane_energy", "lane_inside", "blocks"):
+        if not hasattr(problem, name):
+            raise TypeError(
+                f"a bridge needs a phase with a local action, such as one of lattices.phase_fields(model); this "
+                f"{type(problem).__name__} has no {name}"
+            )
+
+
+def recorded(
+    chains: Chains, settings: BridgeSettings, betas: np.ndarray, draws: np.ndarray, request: Any
+) -> Samples:
+    """Burn-in at these betas, then samples until there are enough of them."""
+    chains.start(betas)
+    for _ in range(math.ceil(settings.warm_up / SWEEPS)):
+        chains.advance(tune=True)
+    parts: list[Samples] = []
+    limit = settings.sweeps or settings.most_sweeps
+    while SWEEPS * len(parts) < limit:
+        parts.append(chains.advance(tune=False))
+        if any_of(bool(request)):
+            done = SWEEPS * len(parts)
+            raise Interrupted(f"Interrupted after {done} sweeps; nothing is kept of an unfinished bridge.")
+        if settings.sweeps is None and len(parts) >= FEWEST_CALLS:
+            energy = np.concatenate([part.energy for part in parts], axis=-1)
+            if error_of(energy, draws, betas) <= settings.error:
+                break
+    return Samples.joined(parts)
+
+
+def judge(samples: Samples, reached: float, error: float) -> Outcome:
+    """How a bridge ended."""
+    from scipy import stats  # a sixth of what importing quenchphys would take
+
+    if not np.isfinite(samples.energy).all():
+        return Outcome.UNDEFINED_ENERGY
+    if samples.acceptance.min() < LEAST_ACCEPTANCE:
+        return Outcome.FROZEN
+    if samples.left.max() > LEAVING:
+        return Outcome.LEFT_PHASE
+    half = samples.energy.shape[-1] // 2
+    change = samples.energy[..., half:].mean(axis=-1) - samples.energy[..., :half].mean(axis=-1)  # (level, group)
+    groups = change.shape[1]
+    z = change.mean(axis=1) / (change.std(axis=1, ddof=1) / math.sqrt(groups))
+    if stats.t.sf(np.abs(z), groups - 1).min() * 2 * len(z) < DRIFT:
+        return Outcome.LAGGED
+    return Outcome.LEVEL_LIMIT if reached > error else Outcome.REACHED_BETA
+
+
+def _tree(
+    model: ProblemView,
+    betas: np.ndarray,
+    samples: Samples,
+    draws: Draws,
+    step_size: np.ndarray,
+    last: np.ndarray,
+) -> dict[str, xr.Dataset]:
+    """The groups of a ladder file: replica = group, level = beta, particle = sweep."""
+    groups, sweeps = samples.energy.shape[1:]
+    replica_level, particle = ("replica", "level"), ("replica", "level", "particle")
+
+    def of_levels(value: np.ndarray) -> tuple:
+        return replica_level, np.broadcast_to(value, (groups, len(betas))).copy()
+
+    levels = xr.Dataset(
+        {
+            "beta": of_levels(betas.astype(np.float32)),
+            "log_volume": (replica_level, integrals(samples.energy, draws.energy, betas)),
+            "acceptance": of_levels(samples.acceptance.astype(np.float32)),
+            "step_size": of_levels(step_size),
+            "level_count": ("replica", np.full(groups, len(betas))),
+        }
+    )
+    recorded = {"energy": samples.energy, **samples.observables}
+    particles = xr.Dataset({name: (particle, np.swapaxes(value, 0, 1)) for name, value in recorded.items()})
+    particles["log_weight"] = (particle, np.full((groups, len(betas), sweeps), -math.log(sweeps), np.float32))
+    values = {"energy": draws.energy, **draws.observables}
+    return {
+        "levels": levels,
+        "particles": particles,
+        "prior": xr.Dataset({name: (("replica", "draw"), value) for name, value in values.items()}),
+        "configurations": xr.Dataset(
+            {
+                "field": (("replica", "sample", *model.dims), last[:, None]),
+                "level": (("replica", "sample"), np.full((groups, 1), len(betas) - 1, np.int32)),
+                "particle": (("replica", "sample"), np.full((groups, 1), sweeps - 1, np.int32)),
+            }
+        ),
+    }

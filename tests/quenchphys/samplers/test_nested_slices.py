@@ -1,0 +1,144 @@
+"""Nested sampling against exact answers: volumes, log Z, moments, the share of the spike, errors, files, bad input."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import observables
+import quenchphys as qp
+from quenchphys import Outcome
+from quenchphys.samplers.nested_births import log_compression
+
+SPIKE = qp.targets.spike_slab(5)
+
+
+@pytest.fixture(scope="module")
+def ladder():
+    """Many small replicas of a target with two phases: their scatter is known to a sixth."""
+    return qp.nested(SPIKE, particles=100, replicas=16, seed=1, stop=qp.RemainingEvidence(-12))
+
+
+def test_the_compression_of_a_level_is_that_of_order_statistics():
+    rng = np.random.default_rng(0)
+    log_t = np.log(rng.beta(50 - 5 + 1, 5, 400_000))
+    mean, variance = log_compression(50, 5)
+    assert mean == pytest.approx(log_t.mean(), abs=4 * log_t.std() / np.sqrt(log_t.size))
+    assert variance == pytest.approx(log_t.var(), rel=4 * np.sqrt(2 / log_t.size))
+
+
+def test_walls_enclose_the_volumes_they_should(ladder):
+    """log G is known, and the walls are where the exact volume is that, within the spread of order statistics."""
+    last = int(ladder.levels.level_count.min()) - 1
+    assert last > 100
+    for k in (0, last // 3, last):
+        at = ladder.levels.isel(level=k)
+        exact = np.array([SPIKE.log_volume(float(e), 0.0) for e in at.energy])
+        z = (exact - at.log_volume.values) / at.log_volume_err.values
+        assert abs(z.mean()) < 3 / 4, "mean of 16"
+        assert 0.25 < z.var(ddof=1) < 2.3, "chi^2 of 15 degrees of freedom"
+
+
+def test_births_lie_below_their_wall_and_every_point_is_recorded_once(ladder):
+    wall, energy = ladder.levels.energy, ladder.particles.energy
+    assert not bool((energy >= wall).any())
+    one = energy.isel(replica=0).values.ravel()
+    one = one[np.isfinite(one)]
+    assert len(np.unique(one)) > 0.98 * len(one), "equal energies only by rounding"
+    parent = ladder.particles.parent.isel(replica=0).values
+    births = ladder.particles.sizes["particle"]
+    number = 100 + births * np.arange(len(parent))[:, None]
+    assert (parent < number).all() and (parent[parent[:, 0] >= 0] >= 0).all()
+
+
+def test_evidence_and_spike_share(ladder):
+    found = observables.partition_function(ladder, beta=1.0)
+    assert abs(found.log_z - SPIKE.log_z) < 3 * found.log_z_err < 0.3
+    share = observables.order_parameters(ladder)
+    assert abs(share.spike - SPIKE.moments()["spike"]) < 3 * share.spike_err < 0.15
+    assert ladder.outcome is Outcome.CONVERGED
+    assert ladder.attrs["evaluations"] > 16 * 100 * 10
+
+
+def test_one_replica_predicts_the_scatter_of_all(ladder):
+    """Errors of single replicas, from order statistics and shells, against the scatter of 16 replicas."""
+    pool = observables.Pool(ladder)
+    for name, ask in {
+        "log_z": lambda source, errors: observables.partition_function(source, beta=1.0, errors=errors),
+        "spike": lambda source, errors: observables.order_parameters(source, errors=errors),
+    }.items():
+        alone = ask(pool, "genealogy")[f"{name}_err"].item()
+        scatter = ask(pool, "replicas")[f"{name}_err"].item()
+        # The variance of 16 is known to sqrt(2/15) = 37%.
+        assert 0.4 < (alone / scatter) ** 2 < 2.2, name
+    single = qp.Ladder(ladder.tree.isel(replica=[0]))
+    found = observables.partition_function(single, beta=1.0)
+    assert found.attrs["errors_from"] == "order statistics"
+    assert found.log_z_err.item() > 2.5 * observables.partition_function(pool, beta=1.0).log_z_err.item()
+
+
+def test_everything_works_on_a_nested_ladder(ladder, tmp_path):
+    ladder.save(tmp_path / "nested.nc")
+    again = qp.load(tmp_path / "nested.nc")
+    pool = observables.Pool(again)
+    assert np.isfinite(observables.density_of_states(pool).log_g_err).any()
+    assert observables.energy_distribution(pool).log_p.size
+    quality = observables.diagnostics(pool)
+    assert float(abs(quality.log_z_quadrature - quality.log_z).max()) < 0.2
+    assert (quality.ess_per_evaluation > 0).all() and (quality.lineages >= 1).all()
+    spike = observables.posterior(pool, draws=50).spike
+    assert spike.mean() == pytest.approx(0.9, abs=0.1)
+    assert "100 live points, 10 born at each level" in again.report()
+    assert observables.plot.ladder(again).shape == (3,)
+
+
+def test_the_same_seed_gives_the_same_ladder():
+    runs = [
+        qp.nested(SPIKE, particles=100, replicas=16, seed=seed, stop=qp.LevelLimit(8)).particles.energy.values
+        for seed in (1, 1, 2)
+    ]
+    assert np.array_equal(runs[0], runs[1]) and not np.array_equal(runs[0], runs[2])
+
+
+class Steps:
+    """An energy of few values, which cannot be ranked."""
+
+    def sample_prior(self, key, n):
+        return jax.random.normal(key, (n, 2))
+
+    def log_prior(self, x):
+        return -0.5 * jnp.vdot(x, x)
+
+    def energy(self, x):
+        return jnp.round(jnp.vdot(x, x)) + 0 * x[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"particles": 9}, "particles"),
+        ({"replaced": 0.0}, "replaced"),
+        ({"replaced": 0.7}, "replaced"),
+        ({"steps": 0}, "steps"),
+        ({"seed": -1}, "seed"),
+        ({"replicas": 0}, "replicas"),
+        ({"stop": 3}, "stop"),
+        ({"max_levels": 1.5}, "max_levels"),
+    ],
+)
+def test_bad_settings_are_refused_in_a_sentence(settings, words):
+    with pytest.raises((TypeError, ValueError), match=words) as refusal:
+        qp.nested(SPIKE, **settings)
+    assert "\n" not in str(refusal.value)
+
+
+def test_too_few_particles_for_the_dimension_are_refused():
+    with pytest.raises(ValueError, match=r"at least 40 particles, twice the dimension.* 39 were given"):
+        qp.nested(qp.targets.gaussian(20), particles=39)
+
+
+def test_energies_that_cannot_be_ranked_are_refused():
+    with pytest.raises(ValueError, match="have the same energy"):
+        qp.nested(Steps(), particles=100, replicas=1)

@@ -1,0 +1,108 @@
+"""Tables of the Bayesian networks, on made-up parts: what is compared with what, and what is doubted."""
+
+from __future__ import annotations
+
+import math
+
+import matplotlib
+import numpy as np
+import pytest
+import xarray as xr
+
+from workflows.reproduction import bayes_factors, networks
+from workflows.reproduction.classification import FILES, RELU, TASKS, network_of, over_splits
+from workflows.reproduction.experiment import Bench, Effort
+from workflows.reproduction.methods import AUTO, QES, SMC
+from workflows.store import Study
+
+matplotlib.use("Agg")
+
+
+def made_up(shift=None):
+    """Parts whose Bayes factors are the paper's, but for a shift of some (task, method), and half a nat on each split."""
+
+    def measured(bench, task, activation, split, method):
+        factor = float(bayes_factors.PAPER[task][QES][0]) + (shift or {}).get((task, method), 0.0)
+        log_z = -100.0 - (factor if activation == RELU else 0.0) + (0.5 * split if activation == RELU else 0.0)
+        return xr.Dataset(
+            {
+                "log_z": log_z,
+                "log_z_err": 0.3,
+                "nll": 0.5 + 0.01 * split,
+                "nll_err": 0.002,
+                "ess_per_million": 2000.0,
+                "ess_per_million_err": 50.0,
+                "gradients": 1e5,
+            }
+        )
+
+    return measured
+
+
+def run(monkeypatch, experiment, splits, shift=None):
+    monkeypatch.setattr(experiment, "measured", made_up(shift))
+    with Study(None, {}, progress=False) as study:
+        return experiment.run(Bench(study, {"tasks": list(TASKS), "splits": splits}, seed=0))
+
+
+def row(table, **which):
+    chosen = np.all([table[name].values == value for name, value in which.items()], axis=0)
+    assert chosen.sum() == 1
+    return table.isel(row=int(np.argmax(chosen)))
+
+
+def test_bayes_factors_of_one_split_are_shown_and_not_judged(monkeypatch):
+    table = run(monkeypatch, bayes_factors, [0])
+    one = row(table, case="heart", method=QES, quantity="log BF")
+    assert float(one["ours"]) == pytest.approx(7.7)
+    assert float(one["ours_err"]) == pytest.approx(0.3 * math.sqrt(2))
+    assert float(one["paper"]) == 7.7
+    assert float(one["gradients"]) == 2e5
+    assert np.isnan(one["deviation"])
+    assert table.attrs["doubt"] == ""
+
+
+def test_bayes_factors_of_several_splits_carry_their_scatter(monkeypatch):
+    table = run(monkeypatch, bayes_factors, [0, 1, 2])
+    one = row(table, case="heart", method=SMC, quantity="log BF")
+    assert float(one["ours"]) == pytest.approx(7.2)
+    assert float(one["ours_err"]) == pytest.approx(0.5 * math.sqrt(1 + 1 / 3))
+    assert abs(float(one["deviation"])) < 1
+    assert float(row(table, case="heart", method=SMC, quantity="log BF, split 2")["ours"]) == pytest.approx(6.7)
+
+
+def test_a_wrong_sign_and_disagreement_are_doubted(monkeypatch):
+    table = run(monkeypatch, bayes_factors, [0], {("glass", QES): 8.0, ("sonar", AUTO): 2.5})
+    assert "QES finds another sign than the paper on 1 of 1 splits of glass." in table.attrs["doubt"]
+    assert "QES, auto and SMC are +4.2 combined errors apart on sonar" in table.attrs["doubt"]
+    assert "QES and SMC are +13.3 combined errors apart on glass" in table.attrs["doubt"]
+    assert "heart" not in table.attrs["doubt"]
+
+
+def test_networks(monkeypatch):
+    table = run(monkeypatch, networks, [0, 1])
+    one = row(table, case="winered", method=QES, quantity="test NLL")
+    assert float(one["ours"]) == pytest.approx(0.505)
+    assert float(one["paper"]) == 0.909
+    assert float(row(table, case="winered", method=SMC, quantity=networks.ESS)["paper"]) == 582
+
+
+@pytest.mark.parametrize("experiment", [networks, bayes_factors])
+def test_settings_and_figures(monkeypatch, experiment):
+    assert set(experiment.EXPERIMENT.settings) == set(Effort)
+    assert experiment.EXPERIMENT.data == FILES
+    assert experiment.EXPERIMENT.figure(run(monkeypatch, experiment, [0])).axes
+
+
+def test_over_splits():
+    assert over_splits([2.0], [0.1]) == (2.0, 0.1)
+    mean, error = over_splits([1.0, 2.0, 3.0], [0.1] * 3)
+    assert (mean, error) == (2.0, pytest.approx(math.sqrt(4 / 3)))
+
+
+def test_heart_is_binary_without_incomplete_rows(tmp_path):
+    rows = "".join(f"{i},{i % 5}\n" for i in range(40)) + "?,3\n"
+    (tmp_path / "heart.csv").write_text("age,label\n" + rows)
+    model = network_of(tmp_path, "heart", "tanh", 0)
+    assert model.classes == ("0", "1")
+    assert len(model.labels) + len(model.test_labels) == 40
