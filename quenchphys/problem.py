@@ -357,8 +357,8 @@ def _check_prior(problem: ProblemView) -> jax.ShapeDtypeStruct:
             f"sample_prior(key, n) must return an array (n, ...) with one configuration in each row; "
             f"for n=7 it returned {_in_words(draws)}"
         )
-    if not jnp.issubdtype(draws.dtype, jnp.floating):
-        raise ValueError(f"sample_prior must return floating-point configurations; it returned {_in_words(draws)}")
+    if not jnp.issubdtype(draws.dtype, jnp.floating) or jnp.finfo(draws.dtype).bits < 32:
+        raise ValueError(f"sample_prior must return floating-point configurations (float32); it returned {_in_words(draws)}")
     return jax.ShapeDtypeStruct(draws.shape[1:], draws.dtype)
 
 

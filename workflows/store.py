@@ -35,6 +35,7 @@ from quenchphys.plain_values import plain
 from quenchphys.stopping import StopRule
 from quenchphys.storage.atomic_files import check_writable, remove_leftovers, set_aside, umask, write_whole
 from quenchphys.storage.checkpoint import Unusable
+from quenchphys.storage.checksum import sealed
 from quenchphys.storage.lock import Lock, beside
 from quenchphys.storage.netcdf import ENGINE, check_readable, write_netcdf
 from workflows.budget import LadderSettings
@@ -205,7 +206,8 @@ class Study:
             return None
         try:
             found = load(file)
-            why = _why_other(_origin_of(found), self._origin(problem))
+            why = "another program wrote it" if not sealed(file) else ""
+            why = why or _why_other(_origin_of(found), self._origin(problem))
         except ValueError as cause:  # damaged, or something else altogether
             found, why = None, str(cause).rstrip(".")
         if found is not None and not why:

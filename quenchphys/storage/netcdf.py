@@ -15,10 +15,11 @@ from typing import Any, Literal
 import xarray as xr
 
 from quenchphys.storage.atomic_files import write_whole
-from quenchphys.storage.checksum import broken, seal
+from quenchphys.storage.checksum import broken, seal, sealed
 from quenchphys.storage.streaming import append, without_large
 
 ENGINE: Literal["h5netcdf"] = "h5netcdf"
+UNVERIFIED = "unverified"  # attribute of data that was read from a file without a seal; it is not written
 OVERHEAD = 1 << 18  # bytes of a file beside its data, amply
 
 
@@ -28,6 +29,8 @@ def write_netcdf(data: xr.DataTree | xr.Dataset, path: str | os.PathLike[str], *
     def write(part: Path) -> None:
         _check_room(part, data)
         small, large = without_large(data) if isinstance(data, xr.DataTree) else (data, {})
+        small = small.copy()
+        small.attrs.pop(UNVERIFIED, None)
         small.to_netcdf(part, engine=ENGINE)
         if large:
             append(part, large)
@@ -53,12 +56,16 @@ def check_readable(path: str | os.PathLike[str], what: str) -> Path:
 def read_netcdf(path: str | os.PathLike[str], what: str) -> xr.DataTree:
     """Read a whole file into memory; `what` says in a refusal what it should have held.
 
-    Nothing in a file is ever executed.
+    Nothing in a file is ever executed.  A file that another program wrote, such as xarray, has no seal: it is read, and the
+    attribute `unverified` says so.
     """
     path = check_readable(path, what)
     try:
         with xr.open_datatree(path, engine=ENGINE) as opened:
-            return opened.load()
+            tree = opened.load()
+        if not sealed(path):
+            tree.attrs[UNVERIFIED] = "another program wrote this file, without a checksum"
+        return tree
     except PermissionError:
         raise
     except Exception as cause:  # the reader's own exceptions are many, and say nothing about the file
