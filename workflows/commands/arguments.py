@@ -139,7 +139,7 @@ def add_output(parser: ArgumentParser, *, required: bool = False, plot: bool = T
     """--out, --overwrite, --plot and --silent."""
     group = parser.add_argument_group("output")
     group.add_argument("--out", type=Path, metavar="FILE", required=required, help="netCDF file to write")
-    again = "; ladders of the same request are used again" if plot else ""
+    again = "; ladders of the same request are used again, others set aside" if plot else ""
     group.add_argument("--overwrite", action="store_true", help=f"replace an existing file{again}")
     if plot:
         group.add_argument(
