@@ -25,7 +25,7 @@ import xarray as xr
 import observables
 import quenchphys as qp
 from workflows.reproduction.experiment import Bench
-from workflows.reproduction.methods import AUTO, QES, SMC, evidence, per_million, sample
+from workflows.reproduction.methods import AUTO, QES, SMC, sample
 
 NUTS, MCLMC, LAPLACE = "NUTS", "MCLMC", "Laplace"
 LADDERS = (QES, AUTO, SMC)
@@ -35,9 +35,9 @@ LAPLACE_CHAINS = 10  # into which independent draws are dealt, for the error of 
 # How each file is read.  Heart: 0 is absence of the disease, 1 to 4 are its stages; 6 of the 303 rows are incomplete.
 TASKS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "sonar": {},
         "glass": {},
         "heart": {"classes": {0: 0, 1: 1, 2: 1, 3: 1, 4: 1}, "missing": "drop"},
+        "sonar": {},
         "australian": {},
         "winered": {},
     }
@@ -87,12 +87,17 @@ def _by_ladder(
         ladder = qp.temper(model, seed=seed, checkpoint=checkpoint, progress=False, **own)
     else:
         ladder = sample(method, model, own, seed, checkpoint)
-    found = evidence(ladder)
-    predicted = observables.predictive_nll(ladder, model.test_log_likelihood)
-    replicas, rate = found.sizes["replica"], per_million(found)
-    scatter = rate * float(found["kish"].std(ddof=1) / found["kish"].mean()) / math.sqrt(replicas)
-    return found.assign(
-        nll=float(predicted["nll"]), nll_err=float(predicted["nll_err"]), ess_per_million=rate, ess_per_million_err=scatter
+    pool = observables.Pool(ladder)
+    found = {
+        "log_z": observables.partition_function(pool),
+        "nll": observables.predictive_nll(pool, model.test_log_likelihood),
+        "ess_per_million": observables.efficiency(pool),
+    }
+    numbers = {name: float(one[name]) for name, one in found.items()}
+    numbers |= {f"{name}_err": float(one[f"{name}_err"]) for name, one in found.items()}
+    spent = ladder.attrs["gradients"] + ladder.attrs.get("pilot_gradients", 0.0)
+    return xr.Dataset(
+        numbers | {"gradients": float(spent)}, attrs={"outcome": ladder.outcome.value, "softness": ladder.softness}
     )
 
 
@@ -115,10 +120,9 @@ def _by_chains(model: qp.targets.Network, kernel: str, settings: Mapping[str, An
 
 
 def _by_laplace(model: qp.targets.Network, settings: Mapping[str, Any], seed: int) -> xr.Dataset:
-    """Evidence and predictions of the Laplace approximation; errors from independent starts of the search for the mode."""
-    options = dict(settings)
-    starts = options.pop("starts")
-    found = [qp.laplace(model, seed=seed + start, progress=False, **options) for start in range(starts)]
+    """Evidence and predictions of Laplace approximations at independently found modes; errors from their scatter."""
+    options = {"steps": settings["steps"], "learning_rate": settings["rate"], "draws": settings["draws"], "starts": 1}
+    found = [qp.laplace(model, seed=seed + start, **options) for start in range(settings["starts"])]
     predicted = [observables.predictive_nll(_dealt(one), model.test_log_likelihood) for one in found]
     log_z = np.array([float(one["log_z"]) for one in found])
     nll = np.array([float(one["nll"]) for one in predicted])
@@ -127,19 +131,18 @@ def _by_laplace(model: qp.targets.Network, settings: Mapping[str, Any], seed: in
             "log_z": log_z.mean(),
             "log_z_err": _error(log_z),
             "nll": nll.mean(),
-            "nll_err": _error(nll) if starts > 1 else float(predicted[0]["nll_err"]),
+            "nll_err": _error(nll) if len(nll) > 1 else float(predicted[0]["nll_err"]),
             "gradients": float(sum(one.attrs["gradients"] for one in found)),
         },
-        attrs={"outcome": "converged"},
+        attrs={"outcome": "; ".join(str(one.attrs["why"]) for one in found)},
     )
 
 
 def _dealt(found: xr.Dataset) -> xr.Dataset:
-    """Independent draws as several chains."""
-    field = found["field"].transpose("chain", "draw", ...).values
-    flat = field.reshape(-1, *field.shape[2:])
-    each = len(flat) // LAPLACE_CHAINS
-    chains = flat[: each * LAPLACE_CHAINS].reshape(LAPLACE_CHAINS, each, flat.shape[-1])
+    """Independent draws, dealt out to several chains."""
+    field = found["field"].values
+    each = len(field) // LAPLACE_CHAINS
+    chains = field[: each * LAPLACE_CHAINS].reshape(LAPLACE_CHAINS, each, -1)
     return xr.Dataset({"field": (("chain", "draw", "parameter"), chains)})
 
 

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from tests.support import synthetic
 from workflows.reproduction import bayes_factors, networks
 from workflows.reproduction.classification import FILES, RELU, TASKS, network_of, over_splits
 from workflows.reproduction.experiment import Bench, Effort
 from workflows.reproduction.methods import AUTO, QES, SMC
+from workflows.reproduction.network_profiles import profile
 from workflows.store import Study
 
 matplotlib.use("Agg")
@@ -41,8 +43,9 @@ def made_up(shift=None):
 
 def run(monkeypatch, experiment, splits, shift=None):
     monkeypatch.setattr(experiment, "measured", made_up(shift))
+    settings = {"tasks": list(TASKS), "splits": splits, "methods": [QES, AUTO, SMC]}
     with Study(None, {}, progress=False) as study:
-        return experiment.run(Bench(study, {"tasks": list(TASKS), "splits": splits}, seed=0))
+        return experiment.run(Bench(study, settings, seed=0))
 
 
 def row(table, **which):
@@ -106,3 +109,16 @@ def test_heart_is_binary_without_incomplete_rows(tmp_path):
     model = network_of(tmp_path, "heart", "tanh", 0)
     assert model.classes == ("0", "1")
     assert len(model.labels) + len(model.test_labels) == 40
+
+
+@pytest.mark.parametrize(("problem", "last", "peaks"), [(synthetic.Chi2(), 3.0, 1), (synthetic.TwoPhases(), 17.0, 2)])
+def test_peaks_of_a_profile(problem, last, peaks):
+    """P(E) of a problem without a transition has one peak, however deep the ladder; with one it has two."""
+    ladder = synthetic.ladder(problem, particles=100, replicas=4, seed=1, ess=0.8, last=last)
+    found = profile(ladder, examples=10)
+    assert float(found["peaks"]) == peaks
+    assert float(found["energy"][int(found["log_p"].argmax())]) == 0
+    assert float(found["depth"]) > 2
+    # The area below P(E) is one, with the energy per example.
+    area = np.trapezoid(np.exp(found["log_p"].values), 10 * found["energy"].values)
+    assert area == pytest.approx(1, abs=0.3)
