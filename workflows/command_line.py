@@ -41,8 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["coexistence", "--L", "8", "--bracket", "2.25", "2.33", "--out", "run.nc"])
     0
     """
-    chosen = parser().parse_args(arguments)
     try:
+        chosen = parser().parse_args(arguments)
         with _warnings_as_sentences(), _joined(chosen):
             return chosen.run(chosen)
     except ProcessLost as lost:

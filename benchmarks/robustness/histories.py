@@ -201,7 +201,7 @@ class History:
             return "hung"
         lines = [line for line in process.errors.splitlines() if line.strip()]
         if "Traceback" in process.errors:
-            self.faults.append(f"traceback: {lines[-1][:120]}")
+            self.faults.append(f"traceback: {' / '.join(lines[-12:])[-900:]}")
             return "traceback"
         if code == 0:
             return "right"

@@ -154,8 +154,13 @@ def _serve(connection: Connection, devices: int) -> None:
             return
         except SystemExit as end:
             code = int(end.code or 0)
-        except BaseException:  # what an interpreter does with it
-            traceback.print_exc()
+        except BaseException as cause:  # what an interpreter does with it
+            frames = [frame.name for frame in traceback.extract_tb(cause.__traceback__)]
+            if isinstance(cause, KeyboardInterrupt) and "main" not in frames:  # the command had not begun
+                print("Interrupted.", file=sys.stderr)
+                code = 130
+            else:
+                traceback.print_exc()
         # A signal that comes this late has nothing left to stop.
         before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
         _limit(0)

@@ -29,7 +29,7 @@ import workflows
 
 REFUSALS = (ValueError, TypeError, MemoryError, OSError)
 TARGET = qp.targets.gaussian(3)
-EXAMPLES = 45
+EXAMPLES = 35
 FEW = settings(max_examples=EXAMPLES, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 
 numbers = st.one_of(
@@ -58,6 +58,7 @@ class Function(NamedTuple):
     odd: str
 
 
+PHASE = lattices.phase_fields(lattices.phi6(L=6, mu2=2.3))["disordered"]
 LADDER = {"problem": TARGET, "particles": 16, "replicas": 1}
 POINT = {"bracket": (2.2, 2.5), "progress": False}
 CHAINS = {"problem": TARGET, "start": np.zeros((8, 1, 3), np.float32), "energy": np.arange(4.0), "sweeps": 16}
@@ -74,6 +75,11 @@ FUNCTIONS = {
     "multicanonical": Function(
         qp.multicanonical, CHAINS | {"log_weight": np.zeros(4)}, "start energy log_weight sweeps warm_up kernel seed"
     ),
+    "bridge": Function(
+        qp.bridge, {"problem": PHASE, "sweeps": 16}, "problem error betas groups sweeps warm_up kernel seed devices"
+    ),
+    "nested": Function(qp.nested, LADDER, "particles replicas seed replaced steps stop configurations max_levels"),
+    "chains": Function(qp.chains, {"problem": TARGET, "draws": 4}, "kernel chains draws tune thin beta seed fields"),
     "phi6": Function(lattices.phi6, {"L": 4, "mu2": 2.3}, "L shape dim mu2 lam eta m0_sq stiffness"),
     "phi4": Function(lattices.phi4, {"L": 4, "mu2": -0.7, "lam": 0.125}, "L shape dim mu2 lam m0_sq stiffness"),
     "coexistence": Function(workflows.coexistence, POINT | {"L": 4}, f"L shape {OF_A_POINT}"),
@@ -93,6 +99,9 @@ BEGINNINGS = (  # where the functions begin to sample
     "quenchphys.smc.loop.begin",
     "quenchphys.samplers.quenched.read_softness",
     "quenchphys.samplers.multicanonical_chains.programs",
+    "quenchphys.samplers.bridge_chains.Chains",
+    "quenchphys.samplers.nested_slices.begin",
+    "quenchphys.samplers.gradient_chains.run",
     "workflows.budget.LadderSettings.quench",
 )
 
