@@ -10,7 +10,7 @@ Couplings are leaves of the JAX tree and the lattice is static, so that another 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -45,6 +45,10 @@ class Modes:
 
 
 jax.tree_util.register_dataclass(Modes, data_fields=["lattice", "precision"], meta_fields=[])
+
+
+def _coupling_name(power: int) -> str:
+    return COUPLING_NAMES.get(power, f"g{power}")
 
 
 def flip(x: Array) -> Array:
@@ -208,8 +212,15 @@ class ScalarField:
     @property
     def couplings(self) -> dict[str, tuple[float, str, float]]:
         """{name: (value, observable, factor)}: U contains value * factor * observable, for reweighting."""
-        higher = {COUPLING_NAMES.get(n, f"g{n}"): (c, f"phi{n}", 1.0) for n, c in self.interaction.items()}
+        higher = {_coupling_name(n): (c, f"phi{n}", 1.0) for n, c in self.interaction.items()}
         return {"mu2": (float(self.mu2), "phi2", 0.5), **higher}
+
+    def with_coupling(self, name: str, value: float) -> ScalarField:
+        """The same field with another value of one of its couplings, by the names of `couplings`."""
+        if name == "mu2":
+            return replace(self, mu2=value)
+        changed = [value if _coupling_name(n) == name else c for n, c in zip(self.powers, self.coefficients, strict=True)]
+        return replace(self, coefficients=tuple(changed))
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -18,9 +18,8 @@ from observables.samples.pool import Pool, Source
 def partition_function(ladder: Source, beta: Any = 1.0, *, errors: str = "auto", **couplings: Any) -> xr.Dataset:
     """log Z(beta) = log E_pi[exp(-beta U)].
 
-    log_z is the logarithm of the mean Z of the replicas, corrected for the bias of the logarithm: by +log_z_err^2/2 with
-    telescoped volumes, by -(B - 1) log_z_err^2/2 for B blocks of replicas with self-consistent ones
-    (`Uncertain.log_correction`).
+    log_z is the logarithm of the mean Z of the replicas, corrected by +log_z_err^2/2 for the bias of the logarithm: Z itself
+    is unbiased.
 
     Parameters
     ----------

@@ -30,6 +30,7 @@ from quenchphys.walk import Walk
 if TYPE_CHECKING:
     from quenchphys import targets
     from quenchphys.samplers.gradient_chains import chains
+    from quenchphys.samplers.laplace_approximation import laplace
     from quenchphys.samplers.nested_slices import nested
 
 use_all_cores()
@@ -57,6 +58,7 @@ __all__ = [
     "chains",
     "check",
     "join",
+    "laplace",
     "load",
     "multicanonical",
     "nested",
@@ -70,7 +72,11 @@ __all__ = [
 
 # Imported on first use: the exact answers of the targets need much of scipy, a quarter of the import time, and the rival
 # methods need libraries of an extra.
-LATER = {"chains": "quenchphys.samplers.gradient_chains", "nested": "quenchphys.samplers.nested_slices"}
+LATER = {
+    "chains": "quenchphys.samplers.gradient_chains",
+    "laplace": "quenchphys.samplers.laplace_approximation",
+    "nested": "quenchphys.samplers.nested_slices",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -22,7 +22,8 @@ import numpy as np
 from quenchphys.console.messages import one_line
 from quenchphys.labels import labels_of
 from quenchphys.parallel.environment import own_settings
-from quenchphys.parallel.random_numbers import GENERATOR
+from quenchphys.parallel.quick_compilation import QUICKLY
+from quenchphys.prior_draws import energies_and_observables, fixed_draws
 from quenchphys.problem import ProblemView, view
 
 DRAWS = 4
@@ -31,12 +32,6 @@ SCALES = (1.0, 3.0, 0.1)
 # between instruction sets: at most 1e-6 (tests/quenchphys/test_identity.py).
 ROUNDING = 1e-5
 VALUES, OBSERVABLES = "values", "observables"  # entries that `difference` puts into words of their own
-# Compiled without optimisation, which takes a quarter of the time.
-HASTY: Any = {
-    "xla_backend_optimization_level": 0,
-    "xla_llvm_disable_expensive_passes": True,
-    "xla_cpu_use_fusion_emitters": False,
-}
 LONGEST = 80  # characters of a setting that are shown
 NOTHING = "nothing"  # stands for a setting that is not there
 _compiled: dict[str, Any] = {}  # programs by the digest of their text: other couplings need no other program
@@ -148,19 +143,19 @@ def _evaluate(problem: ProblemView) -> dict[str, np.ndarray]:
         lowered = jax.jit(lambda leaves: _values(jax.tree.unflatten(structure, leaves))).lower(leaves)
         program = _digest(f"{lowered.as_text()}{lowered.out_tree}")
         if program not in _compiled:
-            _compiled[program] = lowered.compile(compiler_options=HASTY if host else None)
+            _compiled[program] = lowered.compile(compiler_options=QUICKLY if host else None)
         return jax.device_get(_compiled[program](leaves))
 
 
 def _values(problem: ProblemView) -> dict[str, Any]:
     """Values at the fixed configurations, by name."""
-    draws = problem.sample_prior(jax.random.key(0, impl=GENERATOR), DRAWS)
+    draws = fixed_draws(problem, DRAWS, seed=0)
     x = jnp.concatenate([jnp.asarray(scale, draws.dtype) * draws for scale in SCALES])
     energy, gradient = problem.energy_and_grad(x)
-    seen = jax.vmap(problem.observe)(x)
+    seen = energies_and_observables(problem, x)
     found = {
         "configurations": x,
-        "energy": jax.vmap(problem.energy)(x),
+        "energy": seen.pop("energy"),
         "energy beside its gradient": energy,
         "gradient of the energy": gradient,
         "log prior": jax.vmap(problem.log_prior)(x),

@@ -83,8 +83,13 @@ class Walk(Run):
         return self.data["weight_energy"].values, self.data["weight_log"].values
 
     def restarted(self, configurations: np.ndarray) -> Walk:
-        """The same walk, to be continued from other configurations (group, chain, ...)."""
-        return Walk(self.data.assign(last=(self.data["last"].dims, configurations, self.data["last"].attrs)))
+        """A walk without samples, to be continued from other configurations (group, chain, ...).
+
+        Step size, scale and weight are kept.  The samples are not: the last of them are no longer those of the last
+        configurations, and draws from such a walk would have the weights of others.
+        """
+        none = self.data.isel(sweep=slice(0, 0), draw=slice(0, 0))
+        return Walk(none.assign(last=(none["last"].dims, configurations, none["last"].attrs)))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write one netCDF-4 file, all or nothing.
@@ -116,13 +121,15 @@ class Walk(Run):
         Returns
         -------
         str
-            Three lines.
+            Three lines; one for chains that have not moved.
 
         Examples
         --------
         >>> print(walk.report())
         """
         groups, sweeps, chains = self.energy.shape
+        if sweeps == 0:
+            return f"walk of {self.problem}: {groups} groups of {chains} multicanonical chains that have not moved yet"
         acceptance = f", acceptance {float(self.data['acceptance'].mean()):.2f}" if "acceptance" in self.data else ""
         undefined = float(self.attrs.get("undefined", 0.0))
         return "\n".join(

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
 
 import observables
 import quenchphys as qp
 from benchmarks import harness
 from observables.peaks import deepest_valley
+from workflows.reproduction.exact import log_energy_density
 
 
 def gaussian(particles: int) -> None:
@@ -44,14 +44,6 @@ def gaussian(particles: int) -> None:
             print(f"beta = {outside:g}: {refusal}")
 
 
-def exact_log_p(problem, energy: np.ndarray) -> np.ndarray:
-    """log P(E) at beta = 1 up to a constant: chi^2_D(s) exp(-U(s)) / U'(s) at U(s) = E."""
-    s = np.exp(np.linspace(np.log(1e-4), np.log(20 * problem.dim), 400_001))
-    u = problem.radial_energy(s, np)
-    log_density = stats.chi2.logpdf(s, problem.dim) - u - np.log(np.gradient(u, s))
-    return np.interp(energy, u, log_density, left=-np.inf, right=-np.inf)
-
-
 def spike_slab(particles: int) -> None:
     print(
         f"\nspike_slab(D), one ladder of {particles} particles each; barrier of P(E) at beta = 1 and at equal heights"
@@ -64,10 +56,10 @@ def spike_slab(particles: int) -> None:
         pool = observables.Pool(qp.quench(problem, particles=particles, replicas=1, seed=0))
         found = observables.energy_distribution(pool, bins=400)
         fine = np.linspace(float(found.energy[0]), float(found.energy[-1]), 20001)
-        curve = exact_log_p(problem, fine)
+        curve = log_energy_density(problem, fine)
         tilts = np.linspace(-1, 1, 2001) * 60 / (fine[-1] - fine[0])
         equal = max(deepest_valley(curve - tilt * fine)[0] for tilt in tilts)
-        exact = exact_log_p(problem, found.energy.values)
+        exact = log_energy_density(problem, found.energy.values)
         seen = (found.bin_ess > 30).values & np.isfinite(exact) & np.isfinite(found.log_p.values)
         off = (found.log_p.values - exact)[seen]
         here = float(found.barrier), float(found.barrier_err), deepest_valley(curve)[0]

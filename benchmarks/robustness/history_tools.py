@@ -25,7 +25,7 @@ from benchmarks import harness
 from quenchphys.storage.checksum import MARK, broken
 from workflows.command_line import main as quenchphys
 
-PATIENCE = 300.0  # seconds after which a process counts as hung
+PATIENCE = 300.0  # seconds without any processor time after which a process counts as hung; the machine may be busy
 AMPLE = 1 << 28  # bytes of a disk that is not full
 
 
@@ -111,16 +111,31 @@ class Process:
             self.code, self._ended, self.seconds = code, True, time.monotonic() - self._begun
         return code
 
+    @property
+    def _pid(self) -> int:
+        return self._new.pid if self._worker is None else self._worker.process.pid or 0
+
+    def _processor_seconds(self) -> float:
+        try:
+            fields = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended, or the system has no such file
+            return time.monotonic()
+        return float(int(fields[11]) + int(fields[12]))
+
     def send(self, number: int) -> None:
         if self._poll() is None:
-            os.kill(self._new.pid if self._worker is None else self._worker.process.pid or 0, number)
+            os.kill(self._pid, number)
             self.sent.add(number)
 
     def wait(self) -> int | None:
         """The exit code, once the command has ended; None if it does not end."""
-        end = time.monotonic() + PATIENCE
-        while (code := self._poll()) is None and time.monotonic() < end:
-            time.sleep(0.02)
+        used, end = -1.0, 0.0
+        while (code := self._poll()) is None:
+            if (now := self._processor_seconds()) != used:
+                used, end = now, time.monotonic() + PATIENCE
+            if time.monotonic() > end:
+                break
+            time.sleep(0.05)
         if code is None:
             self.send(signal.SIGKILL)
         self.said, self.errors = (Path(file.name).read_text() for file in self._output)

@@ -118,18 +118,18 @@ class Uncertain:
     def log_correction(self, error: Array) -> Array:
         """The correction of log Z, the logarithm of the mean Z of the blocks, for its bias, given its error.
 
-        The Z of a block with telescoped volumes is unbiased, so the logarithm of the mean of B of them is low by
-        error^2/2.  With self-consistent volumes it is log Z that is nearly unbiased (on exact ladders its bias is a
-        fifth of its variance, not a half), so the logarithm of the mean Z is high by (B - 1) error^2/2; likewise with the
-        order-statistic volumes of nested sampling, whose logarithms are unbiased.
-        Groups of chains share one scale c, whose logarithm is nearly unbiased: there is nothing to correct.
+        The Z of a ladder is unbiased, as that of every sequential Monte Carlo run with resampling, so the logarithm of a
+        mean of them is low by error^2/2.  That holds for telescoped volumes, and within errors for self-consistent ones:
+        over 80 ladders of spike_slab(10) with 8 x 200 particles log Z of a replica was low by 0.46(15) of its variance.
+        (On synthetic ladders, whose levels have no ancestors in common, it is a fifth.)
+        The order-statistic volumes of nested sampling have unbiased logarithms, so the logarithm of the mean of B of them is
+        high by (B - 1) error^2/2.  Groups of chains share one scale c, whose logarithm is nearly unbiased: there is nothing
+        to correct.
         """
         if not self.found.pool.of_ladders:
             return np.zeros_like(error)
-        measured = any(replica.live is None for replica in self.found.pool.replicas)
-        if self.found.pool.volumes == "telescoped" and measured:
-            return error**2 / 2
-        return -(len(self.found.log_z) - 1) * error**2 / 2
+        nested = all(replica.live is not None for replica in self.found.pool.replicas)
+        return error**2 / 2 * (1 - len(self.found.log_z) if nested else 1)
 
 
 class Variance(NamedTuple):

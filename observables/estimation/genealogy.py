@@ -19,6 +19,7 @@ beginning of the stretch before, and contribute B^2 + 2AB.  The prior draws coun
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -132,12 +133,21 @@ class Volumes:
             slopes[near] += share.T @ histogram[rows]
         return slopes
 
-    def terms(self, p: int, samples: slice, weight: Array) -> Array:
-        """The second term of psi, (n, T * F), of levels from p - 1 on (p = 0 is the prior draws); weight is (levels, N)."""
+    def sums(self, p: int, samples: slice, weight: Array, groups: Sequence[csc_array]) -> list[Array]:
+        """The second term of psi, summed over groups of samples, each (group, T * F), as one-hot matrices give them.
+
+        The samples are those of the levels from p - 1 on (p = 0 is the prior draws); weight is (levels, N).
+        """
         if self.replica.self_consistent:
             value = (weight.shape[1] * weight).ravel()
             at = (value, self.replica.grid.of_sample[samples], np.arange(len(value) + 1))
-            return csr_array(at, shape=(len(value), len(self.response))) @ self.response
+            in_bins = csr_array(at, shape=(len(value), len(self.response)))
+            return [(group @ in_bins) @ self.response for group in groups]
+        terms = self._telescoped(p, samples, weight)
+        return [group @ terms for group in groups]
+
+    def _telescoped(self, p: int, samples: slice, weight: Array) -> Array:
+        """The second term of psi with telescoped volumes, (n, T * F)."""
         found = []
         for i, w in enumerate(weight):
             here = slice(samples.start + i * len(w), samples.start + (i + 1) * len(w))
@@ -199,13 +209,12 @@ def _family_sums(part: Terms, volumes: Volumes, p: int, family: Array, samples: 
     """sum of psi by family, (count, T * F), over some levels beginning with p - 1; family is (levels, N)."""
     levels, n = family.shape
     weight = np.exp(part.replica.log_share[samples] - np.log(n)).reshape(levels, n)
-    psi = volumes.terms(p, samples, weight)
-    sums = one_hot(family.ravel(), count) @ psi
-    of_level = psi.reshape(levels, n, -1).sum(axis=1)
+    level = np.repeat(np.arange(levels), n)
+    sums, of_level = volumes.sums(p, samples, weight, [one_hot(family.ravel(), count), one_hot(level, levels)])
     own = part.weights(samples)
     if own is not None:
         sums += part.sums(samples, own, family.ravel(), count)
-        of_level += part.sums(samples, own, np.repeat(np.arange(levels), n), levels)
+        of_level += part.sums(samples, own, level, levels)
     # minus the average in the level: every family loses its share of the level's sum
     share = csc_array((weight.ravel(), family.ravel(), np.arange(0, family.size + 1, n)), shape=(count, levels))
     return sums - share @ of_level

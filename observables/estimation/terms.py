@@ -55,8 +55,12 @@ class Terms:
         if isinstance(self.values, Bins):
             return self._sums_in_bins(self.values.index[part], weight, group, count)
         # A value may be undefined where there is no weight; a mean that is undefined has no error, see `Uncertain`.
-        y = np.concatenate([np.ones((len(weight), 1)), np.nan_to_num(self.values.rows(part)) - self.mean[0]], axis=1)
-        return one_hot(group, count) @ (weight[:, :, None] * y[:, None, :]).reshape(len(weight), -1)
+        y = np.nan_to_num(self.values.rows(part)) - self.mean[0]
+        result = np.empty((count, *self.shape))
+        result[:, :, 0] = one_hot(group, count) @ weight
+        for f, column in enumerate(y.T, start=1):  # one by one: the products of all would not fit into the cache
+            result[:, :, f] = one_hot(group, count, column) @ weight
+        return result.reshape(count, -1)
 
     def _sums_in_bins(self, index: Array, weight: Array, group: Array, count: int) -> Array:
         bins = self.values.count

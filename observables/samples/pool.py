@@ -221,6 +221,10 @@ def _check_different(drawn: Sequence[tuple[Couplings, Array]], ladders: Sequence
 def _check_parts(walks: Sequence[Walk]) -> None:
     """Parts of one walk have the same chains, and the same weight at the same couplings."""
     first = walks[0]
+    if not all(walk.energy.size for walk in walks):
+        raise ValueError(
+            f"The walk of {first.problem!r} has no sweeps, as one that is only to be continued: nothing was sampled yet."
+        )
     for other in walks[1:]:
         same = _identity(other) == _identity(first) and other.couplings == first.couplings
         same = same and other.last.shape == first.last.shape

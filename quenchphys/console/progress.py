@@ -8,6 +8,8 @@ import time
 from collections import deque
 from typing import Protocol, TextIO
 
+COUNTED = {"chains": "draw", "laplace": "step"}  # what methods without levels count
+
 
 class Meter(Protocol):
     """A display of progress; any object with these two methods will do."""
@@ -53,7 +55,7 @@ class Line:
     Parameters
     ----------
     method
-        "quench", "temper", "nested" or "chains".
+        "quench", "temper", "nested", "chains" or "laplace".
     stream
         Where the line is written; default: standard error.
     """
@@ -66,8 +68,8 @@ class Line:
 
     def update(self, level: int, parameter: float, acceptance: float, log_volume: float, remaining: float) -> None:
         elapsed = time.monotonic() - self._start
-        if self._method == "chains":
-            self._show(f"draw {level}  U {parameter:.6g}  acceptance {acceptance:.2f}  {elapsed:.0f} s", elapsed, remaining)
+        if self._method in COUNTED:
+            self._show(f"{COUNTED[self._method]} {level}  U {parameter:.6g}  {elapsed:.0f} s", elapsed, remaining)
             return
         if self._method != "temper":
             place = f"E {parameter:.6g}  log G - E {log_volume - parameter:.5g}"
@@ -102,7 +104,7 @@ def meter(method: str, wanted: bool | Meter | None) -> Meter:
     Parameters
     ----------
     method
-        "quench", "temper", "nested" or "chains".
+        "quench", "temper", "nested", "chains" or "laplace".
     wanted
         None: a line if standard error is a terminal.  True or False: a line or nothing.  Or a meter of your own.
 

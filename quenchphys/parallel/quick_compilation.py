@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 # Options of the compiler for a processor; other backends have none of them.
-QUICKLY = {
+QUICKLY: dict[str, Any] = {
     "xla_backend_optimization_level": 0,
     "xla_llvm_disable_expensive_passes": True,
     "xla_cpu_use_fusion_emitters": False,

@@ -19,6 +19,7 @@ import numpy as np
 import xarray as xr
 
 from quenchphys.consistency import check
+from quenchphys.consistency.energies import check_energies
 from quenchphys.console.interruption import Interrupted
 from quenchphys.console.memory import check_fits
 from quenchphys.console.progress import Meter, meter
@@ -27,7 +28,7 @@ from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.processes import to_host
 from quenchphys.parallel.random_numbers import key_of, split
 from quenchphys.plain_values import finite
-from quenchphys.problem import ProblemView, check_energies, view
+from quenchphys.problem import ProblemView, view
 from quenchphys.samplers.gradient_kernels import NAMES, Draws, advance, tune
 from quenchphys.settings import check_seed, keep_plain
 from quenchphys.smc.loop import stoppable

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from dataclasses import asdict, dataclass
 from types import SimpleNamespace
@@ -20,7 +21,8 @@ import numpy as np
 import xarray as xr
 
 from quenchphys.consistency import check
-from quenchphys.console.interruption import Interrupted
+from quenchphys.consistency.energies import check_energies
+from quenchphys.console.interruption import Interrupted, StopRequest
 from quenchphys.console.memory import check_fits
 from quenchphys.console.progress import Meter, meter
 from quenchphys.extras import optional
@@ -30,8 +32,9 @@ from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.processes import to_host
 from quenchphys.parallel.random_numbers import key_of, keys_of, split_each
 from quenchphys.plain_values import real, whole
-from quenchphys.problem import ProblemView, check_energies, view
-from quenchphys.samplers.nested_births import Level, Live, descend, draw, log_compression
+from quenchphys.problem import ProblemView, view
+from quenchphys.samplers.nested_births import Level, descend, draw, log_compression
+from quenchphys.samplers.nested_state import Descent, identity, keep_draws, resume, save
 from quenchphys.settings import check_seed, check_stop, keep_plain
 from quenchphys.smc.evidence import Evidence
 from quenchphys.smc.levels import SoftLevels
@@ -40,6 +43,7 @@ from quenchphys.stopping import LevelLimit, StopRule, suggested
 from quenchphys.storage.album import CONFIGURATION_LIMIT, Album
 from quenchphys.storage.attributes import problem_attributes, software_attributes
 from quenchphys.storage.build_ladder import PREFIX, configurations_of, judge, levels_of, particles_of
+from quenchphys.storage.checkpoint import Checkpoint, Store, opened
 from quenchphys.storage.record import Record, blanked
 from quenchphys.storage.schema import LADDER, LADDER_FORMAT, labelled
 
@@ -77,20 +81,6 @@ class NestedSettings:
         return max(1, round(self.replaced * self.particles))
 
 
-@dataclass
-class Descent:
-    """An unfinished run: the live points, and on the host what was learnt from them."""
-
-    keys: Any
-    live: Live
-    evidence: Evidence
-    record: Record
-    album: Album
-    prior: dict[str, np.ndarray]
-    drawn: np.ndarray
-    undefined: np.ndarray
-
-
 def nested(
     problem: Any,
     *,
@@ -103,6 +93,7 @@ def nested(
     configurations: int = 4096,
     max_levels: int = 100_000,
     progress: bool | Meter | None = None,
+    checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
 ) -> Ladder:
     """Sample a problem by nested sampling: hard walls in the energy, slice moves, order-statistic volumes.
 
@@ -123,7 +114,7 @@ def nested(
         Slice moves of every new point.  Default: twice the dimension, and at least 5.
     stop
         When to end: a rule of `quenchphys.stopping`.  Default: what the problem recommends, else RemainingEvidence(-3).
-    configurations, max_levels, progress
+    configurations, max_levels, progress, checkpoint
         As in `quench`.
 
     Returns
@@ -153,18 +144,41 @@ def nested(
     numbers = settings.replicas * settings.particles * dimension
     advice = f"lower particles ({settings.particles}) or replicas ({settings.replicas})"
     check_fits("its live points", 16.0 * numbers, advice)
-    with own_settings(), stoppable(None) as request:
+    with own_settings():
+        own = {} if checkpoint is None else identity(model, asdict(settings), rule)
+    with own_settings(), stoppable(checkpoint) as request, opened(checkpoint, own) as store:
+        kept = None if store is None else store.latest()
         course = begin(model, settings, rule | LevelLimit(settings.max_levels))
+        if store is not None and kept is None:
+            course.record = Record(folder=store.record)
+            keep_draws(course, store)
+        elif store is not None and kept is not None:
+            course = resume(course, kept, store, min(settings.configurations, room(model, settings)))
         display = meter("nested", progress)
         try:
             while course.evidence.running.size:
                 advance(model, settings, course)
+                keep(course, store, request)
                 show(display, course.evidence)
-                if request and course.evidence.running.size:
-                    raise Interrupted(f"Interrupted after {course.evidence.levels} levels; nothing is kept of them.")
         finally:
             display.close()
         return assemble(model, settings, course, time.monotonic() - begun)
+
+
+def keep(course: Descent, store: Store | None, request: StopRequest) -> None:
+    """Write a checkpoint if one is due, and stop if the user wants to."""
+    levels = course.evidence.levels
+    if store is not None and (store.due(levels) or request):
+        save(course, store)
+    if request and course.evidence.running.size:
+        then = "nothing is kept without a checkpoint"
+        then = then if store is None else f"run the same call again to continue from {store.folder}"
+        raise Interrupted(f"Interrupted after {levels} levels; {then}.")
+
+
+def room(model: ProblemView, settings: NestedSettings) -> int:
+    """Configurations of each replica that the memory for them holds."""
+    return max(1, CONFIGURATION_LIMIT // (4 * math.prod(model.shape) * settings.replicas))
 
 
 def moves(settings: NestedSettings, dimension: int) -> int:
@@ -174,8 +188,8 @@ def moves(settings: NestedSettings, dimension: int) -> int:
 
 def begin(model: ProblemView, settings: NestedSettings, rule: StopRule) -> Descent:
     """Draw the live points from the prior."""
-    room = max(1, CONFIGURATION_LIMIT // (4 * math.prod(model.shape) * settings.replicas))
-    kept = min(settings.particles, max(64, settings.configurations // 8), max(1, room // 8))
+    space = room(model, settings)
+    kept = min(settings.particles, max(64, settings.configurations // 8), max(1, space // 8))
     _, keys = keys_of(key_of(settings.seed), settings.replicas)
     prior_keys, keys = split_each(keys)
     live, undefined, seen, drawn = draw(model.as_argument(), prior_keys, settings.particles, kept)
@@ -189,7 +203,7 @@ def begin(model: ProblemView, settings: NestedSettings, rule: StopRule) -> Desce
         live=live,
         evidence=Evidence(SoftLevels(np.float32(0.0)), log_first, energy, rule, adaptive=True),
         record=Record(),
-        album=Album(min(settings.configurations, room)),
+        album=Album(min(settings.configurations, space)),
         prior={"energy": energy} | seen,
         drawn=drawn,
         undefined=undefined,

@@ -17,6 +17,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from quenchphys.consistency import check_program
+from quenchphys.consistency.energies import check_energies
 from quenchphys.console.interruption import SAVING, STOPPING, Interrupted, StopRequest, interruptible
 from quenchphys.console.memory import check_memory, in_words
 from quenchphys.console.progress import Meter
@@ -25,7 +26,6 @@ from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.fork_guard import check_not_forked
 from quenchphys.parallel.processes import any_of, first, to_host
 from quenchphys.parallel.random_numbers import key_of, keys_of, split_each
-from quenchphys.problem import check_energies
 from quenchphys.smc.assignment import Assignment, Machine, plan_for
 from quenchphys.smc.evidence import Evidence
 from quenchphys.smc.run_state import RunState, identity, resume, save

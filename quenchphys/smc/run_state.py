@@ -49,17 +49,17 @@ class RunState:
 def resume(work: Assignment, kept: Generation, folder: Path) -> RunState:
     """Continue a run from its checkpoint; `folder` holds the record."""
     once, host = kept.once, kept.host
-    prior = _under("prior", once)
+    prior = under("prior", once)
     evidence = Evidence(work.family, once["log_first"], prior["energy"], work.rule, work.adaptive)
-    evidence.resume(_under("evidence", host))
+    evidence.resume(under("evidence", host))
     pace = MutationCount(work.settings.kernel, work.dimension)
-    pace.resume(_under("pace", host))
+    pace.resume(under("pace", host))
     return RunState(
         state=state_from(kept.state),
         evidence=evidence,
         pace=pace,
         record=Record.resume(folder, evidence.levels),
-        album=Album.resume(work.album_size, _under("album", host)),
+        album=Album.resume(work.album_size, under("album", host)),
         prior=prior,
         drawn=once["drawn"],
         undefined=once["undefined"],
@@ -90,7 +90,7 @@ def state_from(arrays: Arrays) -> State:
     """The inverse of `state_to`."""
     parts: dict[str, Any] = dict(arrays)  # programs take arrays of the host as well
     kinds = (Point, dict, DualAveraging)
-    groups = {group: make(**_under(group, parts)) for group, make in zip(GROUPS, kinds, strict=True)}
+    groups = {group: make(**under(group, parts)) for group, make in zip(GROUPS, kinds, strict=True)}
     rest = {name: value for name, value in parts.items() if name in State._fields}
     keys = {name: jax.random.wrap_key_data(rest.pop(name), impl=GENERATOR) for name in ("key", "common")}
     return State(**groups, **keys, **rest)
@@ -112,5 +112,6 @@ def identity(work: Assignment) -> dict[str, Any]:
     }
 
 
-def _under(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
+def under(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
+    """The arrays whose names begin with a word, without it."""
     return {name.removeprefix(f"{prefix} "): value for name, value in arrays.items() if name.startswith(f"{prefix} ")}

@@ -38,7 +38,7 @@ class Silent:
 def test_a_processor_that_rounds_differently_gives_the_same_fingerprint(monkeypatch):
     """Code that was optimised adds in another order, as another kind of processor does."""
     before = fingerprint(Silent())
-    monkeypatch.setattr(identity, "HASTY", {})
+    monkeypatch.setattr(identity, "QUICKLY", {})
     monkeypatch.setattr(identity, "_compiled", {})
     now = fingerprint(Silent())
     assert now != before

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from quenchphys.problem import Problem, ProblemView, check_shapes, view
+from quenchphys.consistency.shapes import check_shapes
+from quenchphys.problem import Problem, ProblemView, view
 
 
 class Bare:

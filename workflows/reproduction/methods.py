@@ -2,6 +2,7 @@
 
 QES         softness 2, MALA with max(16, 2^ceil(log2 sqrt D)) steps at a level, target ESS 0.95: `quenchphys.presets.PAPER`
 SMC         tempered, with the same kernel, particles and target ESS
+NS          nested sampling with slice moves, a tenth of the live points replaced at a time: `quenchphys.nested`
 QES, auto   the softness that pilot ladders allow, with the default kernel and amount of mutation
 """
 
@@ -20,7 +21,7 @@ from workflows.reproduction.pooling import carrying, pooled_kish
 
 Make = Callable[[int, Path | None], xr.Dataset]  # of a seed and the folder for a checkpoint
 
-QES, SMC, AUTO = "QES", "SMC", "QES, auto"
+QES, SMC, NS, AUTO = "QES", "SMC", "NS", "QES, auto"
 
 
 def sample(
@@ -31,7 +32,7 @@ def sample(
     Parameters
     ----------
     method
-        QES, SMC or AUTO.
+        QES, SMC, NS or AUTO.
     problem
         What is sampled.
     settings
@@ -49,7 +50,10 @@ def sample(
         return qp.temper(problem, kernel=kernel, **common)
     if method == AUTO:
         return qp.quench(problem, softness="auto", **common)
-    raise ValueError(f"There is no method {method!r}; there are {QES}, {SMC} and {AUTO}.")
+    if method == NS:
+        del common["checkpoint"]
+        return qp.nested(problem, **common)
+    raise ValueError(f"There is no method {method!r}; there are {QES}, {SMC}, {NS} and {AUTO}.")
 
 
 def _preset(kernel: qp.MALA) -> dict[str, Any]:
@@ -75,7 +79,8 @@ def evidence(ladder: qp.Ladder) -> xr.Dataset:
     together = observables.partition_function(pool)
     pairs = [(qp.Ladder(ladder.tree.isel(replica=[r])), replica) for r, replica in enumerate(pool.replicas)]
     alone = [float(observables.partition_function(one).log_z.squeeze()) for one, _ in pairs]
-    gradients = ladder.attrs["gradients"] + ladder.attrs.get("pilot_gradients", 0.0)
+    spent = ladder.attrs["gradients"] or ladder.attrs["evaluations"]  # nested sampling takes no gradients
+    gradients = spent + ladder.attrs.get("pilot_gradients", 0.0)
     return xr.Dataset(
         {
             "log_z": float(together.log_z.squeeze()),

@@ -102,15 +102,22 @@ def figure(result: xr.Dataset) -> Figure:
     """Levels and carrying levels over D, with the paper's."""
     import matplotlib.pyplot as plt  # takes a second to import
 
+    from observables.plot import COLOURS
+
     drawing, axes = plt.subplots(1, 2, figsize=(7.6, 3.2), sharex=True)
     for ax, quantity, column in ((axes[0], "levels", 0), (axes[1], "carrying", 1)):
         for number, method in enumerate(result["curve"].values):
             ax.loglog(
-                result["dim"], result[quantity].sel(curve=method), "o-", color=f"C{number}", markersize=4, label=method
+                result["dim"],
+                result[quantity].sel(curve=method),
+                "o-",
+                color=COLOURS[number],
+                markersize=4,
+                label=method,
             )
         for number, first in ((0, 0), (1, 2)):
             printed = [float(PAPER[dim][first + column]) for dim in result["dim"].values]
-            ax.loglog(result["dim"], printed, "x", color=f"C{number}", markersize=7)
+            ax.loglog(result["dim"], printed, "x", color=COLOURS[number], markersize=7)
         ax.set(xlabel="dimension $D$", ylabel={"levels": "levels", "carrying": "levels that carry weight"}[quantity])
     axes[0].plot([], [], "kx", label="paper")
     axes[0].legend()

@@ -1,6 +1,6 @@
 """The table of an experiment: the paper's value, ours, both errors, and the deviation in combined errors.
 
-    z = (ours - paper) / sqrt(s_ours^2 + s_paper^2)        z_exact = (ours - exact) / s_ours
+    z = (ours - paper) / sqrt(s_ours^2 + s_paper^2)        z_exact = (ours - exact) / sqrt(s_ours^2 + s_exact^2)
 
 The paper states the standard deviation over its seeds.  With n seeds the error of their mean is
 
@@ -31,8 +31,9 @@ WORDS = {
     "ours": "our value",
     "ours_err": "standard error of our value",
     "exact": "what the method should give, where that is known",
+    "exact_err": "standard error of the exact value, where it is a reference that was measured",
     "deviation": "(ours - paper) / combined error",
-    "deviation_exact": "(ours - exact) / our error",
+    "deviation_exact": "(ours - exact) / combined error",
     "gradients": "gradients (likelihood evaluations of nested sampling) that all seeds took",
 }
 
@@ -86,6 +87,8 @@ class Row:
     exact: float = math.nan
     """What this method should give where that is known, be it the truth or a failure that the paper found."""
     gradients: float = math.nan
+    exact_err: float = 0.0
+    """Standard error of `exact`, where it is a reference that was measured."""
     comparable: bool = True
     """False: our settings differ so much from the paper's that the two values need not agree."""
 
@@ -111,6 +114,7 @@ def collect(rows: Iterable[Row]) -> xr.Dataset:
         "ours": [row.ours for row in given],
         "ours_err": [row.ours_err for row in given],
         "exact": [row.exact for row in given],
+        "exact_err": [row.exact_err for row in given],
         "gradients": [row.gradients for row in given],
     }
     data = {name: np.array(values, float) for name, values in columns.items()}
@@ -118,7 +122,7 @@ def collect(rows: Iterable[Row]) -> xr.Dataset:
     comparable = np.array([row.comparable for row in given], bool)
     with np.errstate(divide="ignore", invalid="ignore"):
         data["deviation"] = np.where(comparable, (data["ours"] - data["paper"]) / combined, np.nan)
-        data["deviation_exact"] = (data["ours"] - data["exact"]) / data["ours_err"]
+        data["deviation_exact"] = (data["ours"] - data["exact"]) / np.hypot(data["ours_err"], data["exact_err"])
     labelled = {name: ("row", values, {"long_name": WORDS[name]}) for name, values in (texts | data).items()}
     return xr.Dataset(labelled)
 

@@ -23,12 +23,12 @@ def table(result: xr.Dataset) -> list[str]:
         f"{experiment.name} ({experiment.label} of the paper) at effort {result.attrs['effort']}",
         experiment.shows,
     ]
-    head = ("paper", "ours", "z", "exact", "z", "gradients")
+    head = ("paper", "ours", "z", "exact", "z exact", "gradients")
     texts = [
         [str(result[name].values[row]) for name in ("case", "method", "quantity")] for row in range(result.sizes["row"])
     ]
     widths = [max(len(line[column]) for line in [*texts, ["case", "method", "quantity"]]) for column in range(3)]
-    sizes = (14, 16, 7, 10, 7, 11)
+    sizes = (14, 16, 7, 10, 9, 11)
     names = "  ".join(word.ljust(width) for word, width in zip(("case", "method", "quantity"), widths, strict=True))
     lines += ["", f"  {names}" + "".join(f"{word:>{size}}" for word, size in zip(head, sizes, strict=True))]
     for row, text in enumerate(texts):
@@ -47,7 +47,7 @@ def table(result: xr.Dataset) -> list[str]:
         )
         names = "  ".join(word.ljust(width) for word, width in zip(text, widths, strict=True))
         lines.append(f"  {names}" + "".join(f"{cell:>{size}}" for cell, size in zip(cells, sizes, strict=True)))
-    lines += ["", "z: deviation in combined errors, from the printed and from the exact value"]
+    lines += ["", "z: deviation from the printed value in combined errors; z exact: from the exact one"]
     if note := result.attrs.get("note"):
         lines.append(str(note))
     return [*lines, ""]

@@ -102,6 +102,32 @@ def test_the_same_seed_gives_the_same_ladder():
     assert np.array_equal(runs[0], runs[1]) and not np.array_equal(runs[0], runs[2])
 
 
+class Stop(Exception):
+    """Raised by a display of progress, in the middle of a run."""
+
+
+class Breaking:
+    def update(self, level, *rest):
+        if level >= 16:
+            raise Stop
+
+    def close(self):
+        pass
+
+
+def test_an_interrupted_run_continues_as_if_nothing_had_happened(tmp_path):
+    settings = {"particles": 100, "replicas": 16, "seed": 5, "stop": qp.LevelLimit(28)}
+    whole = qp.nested(SPIKE, **settings)
+    state = qp.Checkpoint(tmp_path / "state", levels=1)
+    with pytest.raises(Stop):
+        qp.nested(SPIKE, **settings, checkpoint=state, progress=Breaking())
+    again = qp.nested(SPIKE, **settings, checkpoint=state)
+    for group in ("levels", "particles", "prior", "configurations"):
+        assert again.tree[group].to_dataset().equals(whole.tree[group].to_dataset()), group
+    with pytest.raises(ValueError, match="seed"):
+        qp.nested(SPIKE, **settings | {"seed": 6}, checkpoint=state)
+
+
 class Steps:
     """An energy of few values, which cannot be ranked."""
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import observables
 import quenchphys as qp
 from quenchphys.walk import joined
 from tests.support import synthetic
@@ -132,4 +133,10 @@ def test_parts_of_a_walk_are_joined():
 def test_a_walk_is_restarted_from_other_configurations(walk):
     other = walk.restarted(np.zeros_like(walk.last))
     assert not other.last.any() and walk.last.any()
-    np.testing.assert_array_equal(other.energy, walk.energy)
+    for name in ("step_size", "scale", "weight_log"):
+        np.testing.assert_array_equal(other.data[name], walk.data[name])
+    # Its samples are not those of these configurations, so there are none.
+    assert other.energy.shape == (GROUPS, 0, CHAINS) and other.data.sizes["draw"] == 0
+    assert "not moved yet" in other.report()
+    with pytest.raises(ValueError, match="has no sweeps"):
+        observables.posterior(other)

@@ -12,6 +12,7 @@ import pytest
 import lattices
 import observables
 import quenchphys as qp
+from lattices.field import ScalarField
 from quenchphys.consistency import check_couplings
 from quenchphys.problem import view
 from quenchphys.samplers import multicanonical_chains, quenched, tempered
@@ -393,6 +394,26 @@ def test_every_sampler_checks_its_problem_once(sampler, monkeypatch):
 def test_a_faulty_problem_is_not_sampled():
     with pytest.raises(ValueError, match="symmetry 0 changes the energy"):
         qp.quench(faulty(symmetries=(lambda x: 1.1 * x,)), particles=2, replicas=1)
+
+
+FIELDS = {
+    "phi6": lattices.phi6(L=4, mu2=2.2),
+    "phi4": lattices.phi4(L=4, mu2=-0.7, lam=0.125),
+    "another potential": lattices.scalar_field((4, 4), mu2=0.5, couplings={4: -0.5, 8: 0.1}),
+    "graph": lattices.scalar_field_on_graph([(0, 1), (1, 2), (2, 3), (3, 0)], mu2=-1.0, couplings={4: 0.5}),
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_every_coupling_of_a_shipped_field_is_compared(name, monkeypatch):
+    model, declared = FIELDS[name], ScalarField.couplings
+    qp.check(model)
+    for coupling, (value, observable, factor) in model.couplings.items():
+        wrong = model.couplings | {coupling: (value, observable, 2 * factor)}
+        monkeypatch.setattr(ScalarField, "couplings", property(lambda self, wrong=wrong: wrong))
+        with pytest.raises(ValueError, match=rf"'{coupling}' says that U changes by .* \(factor {2 * factor:g} times"):
+            qp.check(model)
+        monkeypatch.setattr(ScalarField, "couplings", declared)
 
 
 def test_couplings_can_be_checked_with_a_builder():

@@ -1,0 +1,95 @@
+"""What single experiments compute beside their ladders."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import quenchphys as qp
+from workflows.reproduction import analytic, cadence, mobility, phi6, scaling, sketch
+from workflows.reproduction.experiment import Effort
+from workflows.reproduction.methods import AUTO, NS, QES, SMC, per_million
+from workflows.reproduction.table import collect
+
+
+def test_cells_of_the_analytic_table_are_those_of_the_paper():
+    cells = analytic.cells(analytic.EXPERIMENT.settings[Effort.PAPER])
+    assert {(name, dim, method) for name, dim, method, _ in cells} == {
+        (name, dim, method) for (name, dim), row in analytic.PAPER.items() for method in row
+    }
+    assert all(settings["particles"] == 1000 for *_, settings in cells)
+    few = {
+        (name, dim, method): settings
+        for name, dim, method, settings in analytic.cells(analytic.EXPERIMENT.settings[Effort.STANDARD])
+    }
+    assert few["gaussian", 10_000, QES]["steps"] == 32 and few["gaussian", 10_000, SMC]["particles"] == 200
+    assert ("gaussian", 1000, NS) not in few and ("gaussian", 10, AUTO) in few
+
+
+def test_tempering_should_miss_the_spike():
+    """The value that SMC should give is log Z of the slab, computed here as that of a target without its spike."""
+    target = qp.targets.spike_slab(10)
+    slab = -0.5 * 10 * np.log(2.0)  # tau = 1/sqrt 2
+    found = xr.Dataset({"log_z": slab, "log_z_err": 0.01, "kish": ("replica", [2000.0, 4000.0]), "gradients": 4e5})
+    first, ess = analytic._rows("spike_slab", 10, SMC, target, found)
+    assert collect([first])["deviation_exact"].item() == pytest.approx(0.0, abs=1e-9)
+    assert ess.ours == per_million(found) == pytest.approx(3000 / 0.2)
+    (quenched, _) = analytic._rows("spike_slab", 10, QES, target, found)
+    assert collect([quenched])["deviation_exact"].item() == pytest.approx(np.log(0.1) / 0.01)
+
+
+def test_volumes_of_soft_and_hard_levels_give_z():
+    found = sketch.run(type("Bench", (), {"settings": {"points": 2001, "levels": 1001}})())
+    np.testing.assert_allclose(found["ours"], found["exact"], atol=3e-3)
+    # The score is the derivative of the logarithm of the density.
+    x, rho = found["x"].values, found["density"].sel(nu=2.0).values
+    inside = np.isfinite(found["score"].sel(nu=2.0).values) & (rho > 0.05)
+    with np.errstate(divide="ignore"):
+        slope = np.gradient(np.log(rho), x)
+    np.testing.assert_allclose(
+        found["score"].sel(nu=2.0).values[inside][5:-5], slope[inside][5:-5], rtol=0.02, atol=0.05
+    )
+
+
+def test_moves_at_the_wall_are_counted_on_the_engine():
+    """Near the wall particles move less; overall they move as often as the kernel accepts."""
+    found = mobility.measure(10, 60, 2, seed=1)
+    count = dict(zip(found["count"].values.tolist(), found["counts"].values, strict=True))
+    # Tuning before the first level makes a few transitions more than the ladder counts.
+    assert float(found["gradients"]) <= count["proposals"] < 1.5 * float(found["gradients"])
+    share, rate = count["moves"] / count["proposals"], count["moves of those"] / count["particles near"]
+    assert 0.005 < count["particles near"] / count["proposals"] < 0.1
+    assert rate < share and 0.4 < share < 0.8
+    assert count["accepted of those"] < count["proposals near"] and count["accepted of those"] <= count["moves"]
+
+
+def test_what_both_phases_and_one_should_give():
+    assert phi6.reference("ordered_share", False)[0] == 0
+    assert phi6.reference("log_z", False)[0] == -54.53
+    share = phi6.reference("ordered_share", True)[0]
+    assert np.log(share / (1 - share)) == pytest.approx(0.67)
+    assert phi6.reference("log_z", True)[0] == pytest.approx(-54.53 + np.log1p(np.exp(0.67)))
+    assert 0.184 < phi6.reference("q", True)[0] < 1.89
+
+
+def test_exponents():
+    assert scaling.power_law([10, 100, 1000], [3 * 10**1.5, 3 * 100**1.5, 3 * 1000**1.5]) == pytest.approx(
+        (1.5, np.log(3))
+    )
+    # The printed levels times steps have the exponents that the paper's figure states.
+    dims = list(scaling.PATHS)
+    assert scaling.printed_exponent(QES, dims) == pytest.approx(1.21, abs=0.02)
+    assert scaling.printed_exponent(SMC, dims) == pytest.approx(0.86, abs=0.02)
+
+
+def test_exact_marginals_of_the_two_modes():
+    x = np.linspace(-6, 6, 40_001)
+    for width in (0.01, 1.0):
+        p = cadence.exact_marginal(x, width)
+        step = x[1] - x[0]
+        assert p.sum() * step == pytest.approx(1.0, abs=1e-6)
+        centre, tau2 = 1 / (1 + width**2), width**2 / (1 + width**2)
+        assert (p * x**2).sum() * step == pytest.approx(centre**2 + tau2, rel=1e-6)
+        edges = cadence._edges(width)
+        assert np.all(np.diff(edges) > 0)
