@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args(arguments)
     curve: xr.Dataset = workflows.load_result(chosen.path)
-    parameters = json.loads(curve.attrs["request"])["parameters"]
+    parameters = json.loads(curve.attrs["parameters"])
     L, mu2 = parameters["shape"][0], parameters["mu2"]
     if L not in DISORDERED:
         parser.error(f"panels are known for L = {', '.join(map(str, DISORDERED))}, and the file is of L = {L}.")

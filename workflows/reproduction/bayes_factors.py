@@ -163,14 +163,14 @@ EXPERIMENT = Experiment(
             "splits": [0],
             "methods": [SMC, QES, LAPLACE],
             "ladder": {"particles": 20, "replicas": 4, "target_ess": 0.9, "configurations": 2048},
-            LAPLACE: {"starts": 1, "steps": 5000, "rate": 1e-3, "draws": 200},
+            LAPLACE: {"starts": 2, "steps": 20_000, "rate": 1e-3, "draws": 200},
         },
         Effort.STANDARD: {
             "tasks": list(TASKS),
             "splits": [0, 1, 2],
             "methods": [SMC, AUTO, QES, LAPLACE],
             "ladder": {"particles": 100, "replicas": 4, "target_ess": 0.9, "configurations": 4096},
-            LAPLACE: {"starts": 2, "steps": 20_000, "rate": 1e-3, "draws": 1000},
+            LAPLACE: {"starts": 3, "steps": 20_000, "rate": 1e-3, "draws": 1000},
         },
         Effort.PAPER: {
             "tasks": list(TASKS),

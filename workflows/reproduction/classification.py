@@ -120,21 +120,27 @@ def _by_chains(model: qp.targets.Network, kernel: str, settings: Mapping[str, An
 
 
 def _by_laplace(model: qp.targets.Network, settings: Mapping[str, Any], seed: int) -> xr.Dataset:
-    """Evidence and predictions of Laplace approximations at independently found modes; errors from their scatter."""
+    """Evidence and predictions of Laplace approximations at independently found modes; errors from their scatter.
+
+    A search that does not end at a minimum is refused by `laplace`, and left out; without any the numbers are NaN.
+    """
     options = {"steps": settings["steps"], "learning_rate": settings["rate"], "draws": settings["draws"], "starts": 1}
-    found = [qp.laplace(model, seed=seed + start, **options) for start in range(settings["starts"])]
+    found, why = [], []
+    for start in range(settings["starts"]):
+        try:
+            found.append(qp.laplace(model, seed=seed + start, **options))
+            why.append(str(found[-1].attrs["why"]))
+        except ValueError as refused:
+            why.append(str(refused))
     predicted = [observables.predictive_nll(_dealt(one), model.test_log_likelihood) for one in found]
-    log_z = np.array([float(one["log_z"]) for one in found])
-    nll = np.array([float(one["nll"]) for one in predicted])
+    log_z, log_z_err = _mean([float(one["log_z"]) for one in found])
+    nll, nll_err = _mean([float(one["nll"]) for one in predicted])
+    if len(found) == 1:
+        nll_err = float(predicted[0]["nll_err"])
+    gradients = float(sum(one.attrs["gradients"] for one in found))
     return xr.Dataset(
-        {
-            "log_z": log_z.mean(),
-            "log_z_err": _error(log_z),
-            "nll": nll.mean(),
-            "nll_err": _error(nll) if len(nll) > 1 else float(predicted[0]["nll_err"]),
-            "gradients": float(sum(one.attrs["gradients"] for one in found)),
-        },
-        attrs={"outcome": "; ".join(str(one.attrs["why"]) for one in found)},
+        {"log_z": log_z, "log_z_err": log_z_err, "nll": nll, "nll_err": nll_err, "gradients": gradients},
+        attrs={"outcome": "; ".join(why)},
     )
 
 
@@ -146,8 +152,12 @@ def _dealt(found: xr.Dataset) -> xr.Dataset:
     return xr.Dataset({"field": (("chain", "draw", "parameter"), chains)})
 
 
-def _error(values: np.ndarray) -> float:
-    return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
+def _mean(values: Sequence[float]) -> tuple[float, float]:
+    """The mean and its standard error, as far as they are known."""
+    if not values:
+        return math.nan, math.nan
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return float(np.mean(values)), error
 
 
 def over_splits(values: Sequence[float], errors: Sequence[float]) -> tuple[float, float]:

@@ -215,8 +215,8 @@ def test_another_request_is_refused(kept, changed, says):
 class Quadratic:
     """A model that says nothing about itself."""
 
-    def __init__(self, strength=1.0, far=0.0, prior=0.5, seen=None, constant=0.0):
-        self.strength, self.far, self.prior, self.constant = strength, far, prior, constant
+    def __init__(self, strength=1.0, far=0.0, prior=0.5, density=1.0, seen=None):
+        self.strength, self.far, self.prior, self.density = strength, far, prior, density
         self.seen = {"r2": 1.0} if seen is None else seen
         self.basis = SiteBasis((3,), np.full(3, 2 * prior, np.float32))
 
@@ -224,7 +224,7 @@ class Quadratic:
         return jax.random.normal(key, (n, 3)) / np.sqrt(2 * self.prior)
 
     def log_prior(self, x):
-        return self.constant - self.prior * jnp.sum(x * x)
+        return -self.density * self.prior * jnp.sum(x * x)
 
     def energy(self, x):
         r2 = jnp.sum(x * x)
@@ -247,7 +247,8 @@ def quadratic(tmp_path_factory):
         (Quadratic(strength=2.0), "the energy of the problem has other values than before"),
         (Quadratic(far=1.0), "the energy of the problem has other values than before"),
         (Quadratic(prior=0.6), "the energy of the problem has other values than before"),  # on other draws
-        (Quadratic(constant=1.0), "the log prior of the problem has other values than before"),
+        # So little that the prior still agrees with its draws.
+        (Quadratic(density=1.001), "the log prior of the problem has other values than before"),
         (Quadratic(seen={"r2": 2.0}), "the observable r2 of the problem has other values than before"),
         (Quadratic(seen={"r2": 1.0, "s2": 1.0}), "the problem has an observable 's2' that it did not have before"),
         (Quadratic(seen={}), "the problem no longer has the observable 'r2'"),

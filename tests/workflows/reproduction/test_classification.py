@@ -11,7 +11,7 @@ import xarray as xr
 
 from tests.support import synthetic
 from workflows.reproduction import bayes_factors, networks
-from workflows.reproduction.classification import FILES, RELU, TASKS, network_of, over_splits
+from workflows.reproduction.classification import FILES, RELU, TASKS, _by_chains, _by_laplace, network_of, over_splits
 from workflows.reproduction.experiment import Bench, Effort
 from workflows.reproduction.methods import AUTO, QES, SMC
 from workflows.reproduction.network_profiles import profile
@@ -122,3 +122,53 @@ def test_peaks_of_a_profile(problem, last, peaks):
     # The area below P(E) is one, with the energy per example.
     area = np.trapezoid(np.exp(found["log_p"].values), 10 * found["energy"].values)
     assert area == pytest.approx(1, abs=0.3)
+
+
+def laplace_of(monkeypatch, tmp_path, results):
+    """`_by_laplace` of a small network, with made-up approximations; a text is a refusal."""
+    (tmp_path / "glass.csv").write_text("a,label\n" + "".join(f"{i},{i % 2}\n" for i in range(20)))
+    model = network_of(tmp_path, "glass", "tanh", 0)
+    given = iter(results)
+
+    def laplace(problem, *, seed, steps, learning_rate, starts, draws):
+        one = next(given)
+        if isinstance(one, str):
+            raise ValueError(one)
+        field = np.random.default_rng(seed).normal(size=(draws, model.dim)).astype(np.float32)
+        return xr.Dataset({"log_z": one, "field": (("draw", "parameter"), field)}, attrs={"why": "fine", "gradients": 50.0})
+
+    monkeypatch.setattr("quenchphys.laplace", laplace, raising=False)
+    return _by_laplace(model, {"starts": len(results), "steps": 1, "rate": 1e-3, "draws": 40}, seed=0)
+
+
+def test_laplace_approximations_from_several_starts(monkeypatch, tmp_path):
+    found = laplace_of(monkeypatch, tmp_path, [-100.0, -102.0, "no minimum"])
+    assert float(found["log_z"]) == -101.0
+    assert float(found["log_z_err"]) == pytest.approx(1.0)
+    assert float(found["gradients"]) == 100.0
+    assert 0 < float(found["nll_err"]) < float(found["nll"])
+    assert found.attrs["outcome"] == "fine; fine; no minimum"
+
+
+def test_a_laplace_approximation_that_does_not_apply_is_no_number(monkeypatch, tmp_path):
+    found = laplace_of(monkeypatch, tmp_path, ["no minimum"])
+    assert np.isnan(found["log_z"]) and np.isnan(found["nll"])
+    assert found.attrs["outcome"] == "no minimum"
+
+
+def test_chains_are_asked_for_predictions_and_effective_samples(monkeypatch, tmp_path):
+    (tmp_path / "glass.csv").write_text("a,label\n" + "".join(f"{i},{i % 2}\n" for i in range(20)))
+    model = network_of(tmp_path, "glass", "tanh", 0)
+    asked = {}
+
+    def chains(problem, **options):
+        asked.update(options)
+        field = np.random.default_rng(0).normal(size=(3, 20, model.dim)).astype(np.float32)
+        drawn = xr.Dataset({"field": (("chain", "draw", "parameter"), field)}, attrs={"gradients": 4e6, "why": "fine"})
+        return drawn.assign_coords(quantity=["energy"], ess_bulk=("quantity", [800.0]))
+
+    monkeypatch.setattr("quenchphys.chains", chains, raising=False)
+    found = _by_chains(model, "NUTS", {"chains": 3, "tune": 5, "draws": 20}, seed=7)
+    assert asked == {"kernel": "nuts", "seed": 7, "progress": False, "chains": 3, "tune": 5, "draws": 20}
+    assert float(found["ess_per_million"]) == pytest.approx(200.0)
+    assert 0 < float(found["nll_err"]) < float(found["nll"])
