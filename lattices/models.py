@@ -237,7 +237,8 @@ def _checked_couplings(mu2: float, couplings: Mapping[int, float]) -> dict[int, 
 
 def _checked_shape(L: int | None, dim: int | None, shape: Sequence[int] | None) -> tuple[int, ...]:
     if (L is None) == (shape is None):
-        raise ValueError(f"give either L or shape; got L={L} and shape={shape}")
+        given = "neither was given" if L is None else f"both were given, L={L} and shape={tuple(shape or ())}"
+        raise ValueError(f"Give either L or shape of the lattice (--L or --shape); {given}.")
     if shape is None:
         lengths: tuple = (L,) * _dimension(2 if dim is None else dim)
     elif dim is not None:

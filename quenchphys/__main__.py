@@ -2,6 +2,9 @@
 
 import sys
 
-from workflows.command_line import main
+try:
+    from workflows.command_line import main
+except ImportError as cause:
+    sys.exit(f"quenchphys: {cause}.  Is a file of your own called workflows.py in the way?")
 
 sys.exit(main())

@@ -28,6 +28,34 @@ class Break(NamedTuple):
 
 BREAKS = [
     Break(
+        "errors of joined runs do not fall with their number",
+        "workflows/joined_runs.py",
+        "np.sqrt((error**2).sum(axis=0)) / count",
+        "np.sqrt((error**2).mean(axis=0))",
+        "tests/workflows/test_joined_runs.py -k covers_the_truth",
+    ),
+    Break(
+        "runs of the same seed are joined",
+        "workflows/joined_runs.py",
+        "if seed in seeds[:number]:",
+        "if False:",
+        "tests/workflows/test_joined_runs.py -k belong_together",
+    ),
+    Break(
+        "a wide bracket begins in its middle, whatever is expected there",
+        "workflows/coexistence_point/expectation.py",
+        "    if has_phases(family, middle):",
+        "    if True:",
+        "tests/workflows/coexistence_point/test_expectation.py -k wide_bracket_begins",
+    ),
+    Break(
+        "mean field looks for its transition on the wrong side",
+        "workflows/coexistence_point/expectation.py",
+        "if high < 0 <= low:",
+        "if high > 0 >= low:",
+        "tests/workflows/coexistence_point/test_expectation.py -k mean_field_puts",
+    ),
+    Break(
         "order statistics begin one point too low",
         "quenchphys/samplers/nested_births.py",
         "np.arange(live - replaced + 1, live + 1, dtype=float)",

@@ -14,18 +14,13 @@ import quenchphys as qp
 from quenchphys.settings import Settings, check_softness, check_whole
 from quenchphys.stopping import StopRule
 from quenchphys.walk import Walk
+from workflows import defaults
 
 # A walk is run in parts, each saved when it is finished.
 PARTS = 11
 MOST_PARTS = 100  # chains that have hardly crossed go on up to this many parts
 BURN_IN = 0.1  # share of all sweeps in the first part, which is not counted
 SWEEPS_IN_A_CALL = 16  # of `quenchphys.multicanonical`, which rounds every part up to a multiple of it
-# The scatter of four groups is below half of the error in one case of seven, that of eight in one of forty.
-FEWEST_GROUPS = 8
-
-# What --quick means on the command line.
-QUICK_LADDER = {"particles": 200, "replicas": 4}
-QUICK_WALK = {"sweeps": 320}
 
 
 class Use(IntEnum):
@@ -50,9 +45,9 @@ def seed_of(study: int, use: Use, number: int = 0) -> int:
 class LadderSettings:
     """Sampling of one ladder; every other setting has the engine's default."""
 
-    particles: int = 500
+    particles: int = defaults.LADDER_PARTICLES
     """Particles in each population; the error falls with the square root of their number."""
-    replicas: int = 8
+    replicas: int = defaults.LADDER_REPLICAS
     """Independent populations, run side by side.  Error bars come from a jackknife over them and from their genealogies."""
     seed: int = 0
     """The same seed gives the same numbers."""
@@ -92,9 +87,9 @@ class PilotSettings:
     A pilot leads the chains and adds nothing to their error bars, so it can be small.
     """
 
-    particles: int = 64
+    particles: int = defaults.PILOT_PARTICLES
     """Particles in each population of a pilot."""
-    replicas: int = 4
+    replicas: int = defaults.PILOT_REPLICAS
     """Independent populations of a pilot."""
     seed: int = 0
     """Seed of the study; every pilot has a seed of its own that follows from it, see `seed_of`."""
@@ -117,18 +112,18 @@ class PilotSettings:
 class WalkSettings:
     """Sampling of the multicanonical chains between two phases."""
 
-    groups: int = 16
+    groups: int = defaults.WALK_GROUPS
     """Independent groups of chains; error bars are a jackknife over them."""
-    chains: int = 8
+    chains: int = defaults.WALK_CHAINS
     """Chains in each group, which share step size and scale.  A chain of phi^6 at L = 40 crosses about three times."""
-    sweeps: int = 1600
+    sweeps: int = defaults.WALK_SWEEPS
     """Sweeps of each chain; the error falls with the square root.  Chains that have hardly crossed go on for up to nine
     times as many."""
     seed: int = 0
     """Seed of the study."""
 
     def __post_init__(self) -> None:
-        check_whole("groups", self.groups, FEWEST_GROUPS)
+        check_whole("groups", self.groups, defaults.FEWEST_GROUPS)
         check_whole("chains", self.chains, 1)
         check_whole("sweeps", self.sweeps, SWEEPS_IN_A_CALL * PARTS)
         check_whole("seed", self.seed, 0)

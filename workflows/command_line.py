@@ -1,26 +1,27 @@
-"""The `quenchphys` command: its parser, its error messages and its exit codes.
+"""The `quenchphys` command: its error messages and its exit codes.
 
 Exit codes: 0 the answer can be trusted, 1 it cannot, 2 a wrong request, 130 interrupted.  The commands themselves are in
-`workflows.commands`.
+`workflows.commands`, what is typed is read in `workflows.command_parser`.  Everything that takes long to import is imported
+when a command runs, so that the help appears at once.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import warnings
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from importlib import import_module
 from typing import Any
 
-from quenchphys.parallel.processes import ProcessLost, first, join
-from quenchphys.storage.lock import InUse
-from workflows.commands import Exit, all_commands
+from workflows.command_parser import WrongRequest, read
+from workflows.commands import Exit
 
-FILES = """
-A file that exists is never replaced without --overwrite.  Ladders are kept beside the result, in a folder that ends in
-.ladders: the same command again continues where it was interrupted, and with --overwrite analyses them again."""
+LONG_TO_IMPORT = ("workflows.calibration", "workflows.results", "workflows.scaling.finite_size")  # and all that they need
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,53 +39,77 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Examples
     --------
-    >>> main(["coexistence", "--L", "8", "--bracket", "2.25", "2.33", "--out", "run.nc"])
+    >>> main(["coexistence", "--L", "8", "--out", "run.nc"])
     0
     """
     try:
-        chosen = parser().parse_args(arguments)
+        chosen = read(sys.argv[1:] if arguments is None else list(arguments))
+        return _run(chosen)
+    except WrongRequest as wrong:
+        _print_error(wrong)
+        return Exit.WRONG_REQUEST
+    except KeyboardInterrupt as stopped:
+        print(f"\n{str(stopped) or 'Interrupted.'}", file=sys.stderr)
+        return Exit.INTERRUPTED
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.TRUSTED
+
+
+@contextmanager
+def _stopping_at_once() -> Iterator[None]:
+    """Let Ctrl-C end the process, while nothing is lost by that.
+
+    In the middle of an import a `KeyboardInterrupt` becomes an error of whatever library is being initialised.
+    """
+
+    def stop(*_: Any) -> None:
+        print("\nInterrupted.", file=sys.stderr, flush=True)
+        os._exit(Exit.INTERRUPTED)
+
+    usual = threading.current_thread() is threading.main_thread()
+    if not usual or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _run(chosen: Namespace) -> int:
+    with _stopping_at_once():
+        for name in LONG_TO_IMPORT:
+            import_module(name)
+        from quenchphys.console.messages import one_sentence
+        from quenchphys.parallel.processes import ProcessLost
+        from quenchphys.storage.lock import InUse
+
+    try:
         with _warnings_as_sentences(), _joined(chosen):
             return chosen.run(chosen)
     except ProcessLost as lost:
         _print_error(lost)
         os._exit(Exit.DOUBTFUL)  # JAX would wait for the process that is lost
-    except KeyboardInterrupt as stopped:
-        print(f"\n{str(stopped) or 'Interrupted.'}", file=sys.stderr)
-        return Exit.INTERRUPTED
     except InUse as busy:
         _print_error(busy)
         return Exit.WRONG_REQUEST
     except RuntimeError as doubt:
-        _print_error(doubt)
+        _print_error(one_sentence(doubt))
         return Exit.DOUBTFUL
-    except (ValueError, TypeError, OSError, MemoryError) as wrong:
-        _print_error(wrong)
+    except BrokenPipeError:
+        raise
+    except (ValueError, TypeError, OSError, MemoryError, OverflowError, ImportError) as wrong:
+        _print_error(one_sentence(wrong))
         return Exit.WRONG_REQUEST
-
-
-def parser() -> ArgumentParser:
-    """The parser with every command of `workflows.commands`."""
-    known = all_commands()
-    examples = [f"  quenchphys {example}" for command in known for example in command.examples]
-    top = ArgumentParser(
-        prog="quenchphys",
-        description="Free energies of lattice models across first-order transitions, by Quenched Ensemble Sampling.",
-        epilog="\n".join(["examples:", *examples, FILES]),
-        formatter_class=RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    into = top.add_subparsers(required=True, metavar="command")
-    for command in known:
-        text = f"{command.summary}.  {command.description}".strip()
-        own = into.add_parser(command.name, help=command.summary, description=text, allow_abbrev=False)
-        command.add_arguments(own)
-        own.set_defaults(run=command.run)
-    return top
 
 
 @contextmanager
 def _joined(chosen: Namespace) -> Iterator[None]:
     """Join the other processes of a run, if there are any; only the first of them prints."""
+    from quenchphys.parallel.processes import first, join
+
     given = {name: getattr(chosen, name, None) for name in ("coordinator", "processes", "process")}
     if all(value is None for value in given.values()):
         yield

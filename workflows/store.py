@@ -106,6 +106,11 @@ class Study:
             self._lock.release()
 
     @property
+    def request(self) -> dict[str, Any]:
+        """What the study computes, as plain values."""
+        return self._request
+
+    @property
     def folder(self) -> Path:
         """Where ladders and walks are kept."""
         assert self.path is not None
@@ -328,7 +333,7 @@ def read_netcdf(path: str | os.PathLike[str]) -> xr.Dataset:
     try:
         return xr.load_dataset(path, engine=ENGINE)
     except PermissionError:
-        raise
+        raise PermissionError(f"{path} cannot be read: permission denied.") from None
     except Exception as cause:  # the reader's own exceptions are many, and none mentions results
         raise ValueError(f"{path} is not a readable netCDF-4 file, so it holds no result.") from cause
 

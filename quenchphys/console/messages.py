@@ -27,6 +27,29 @@ def why_not_written(cause: BaseException) -> str:
     return next((words for words in CANNOT_WRITE if words in whole), one_line(cause))
 
 
+def one_sentence(cause: BaseException) -> str:
+    """What a user should read of an error: one line, without the numbers of the operating system and of numpy.
+
+    Parameters
+    ----------
+    cause
+        Any error.  One of ours is a sentence already.
+
+    Returns
+    -------
+    str
+        The sentence.
+    """
+    if isinstance(cause, OSError) and cause.strerror and str(cause).startswith("[Errno"):
+        where = "A file" if cause.filename is None else os.fspath(cause.filename)
+        return f"{where} cannot be used: {cause.strerror[0].lower()}{cause.strerror[1:]}."
+    if isinstance(cause, MemoryError) and (size := re.match("Unable to allocate ([^ ]+ [^ ]+) for", str(cause))):
+        return f"This needs an array of {size[1]}, more memory than there is; take a smaller lattice, or fewer samples."
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    text = " ".join(lines) if lines else f"It failed ({type(cause).__name__})"
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
 def last_error(cause: BaseException, limit: int = 300) -> str:
     """The last line that names an error, where a device repeats a whole traceback; else the first line."""
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]

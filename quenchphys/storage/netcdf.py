@@ -67,7 +67,7 @@ def read_netcdf(path: str | os.PathLike[str], what: str) -> xr.DataTree:
             tree.attrs[UNVERIFIED] = "another program wrote this file, without a checksum"
         return tree
     except PermissionError:
-        raise
+        raise PermissionError(f"{path} cannot be read: permission denied.") from None
     except Exception as cause:  # the reader's own exceptions are many, and say nothing about the file
         raise ValueError(f"{path} is not a readable netCDF-4 file, so it holds no {what}.") from cause
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
+import io
+import json
 import signal
 import subprocess
 import sys
 import time
 
+import numpy as np
+import pandas as pd
 import pytest
 
+import lattices
+import quenchphys as qp
 import workflows
+from workflows import defaults
 from workflows.command_line import main
 from workflows.commands import all_commands
 from workflows.results import RESULTS
@@ -69,20 +77,97 @@ def test_a_wrong_request_is_one_sentence(arguments, says, capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["coexistnce"], ["coexistence", "--brackets", "1", "2"], ["quench", "--set", "mu2"]]
+    ("arguments", "says"),
+    [
+        ([], "Which command?  There are calibrate, coexistence"),
+        (["coexistnce"], "no command 'coexistnce'; did you mean coexistence?"),
+        (["coexistence", "--brackets", "1", "2"], "no option --brackets; did you mean --bracket?"),
+        (["coexistence", "--pilot_particles", "4"], "no option --pilot_particles; did you mean --pilot-particles?"),
+        (["fss", "--size", "8", "12"], "no option --size; did you mean --sizes?"),
+        (["show", "--zzz"], "no option --zzz (quenchphys show --help lists them)"),
+        (["show"], "quenchphys show needs a file"),
+        (["show", "a.nc", "b.nc"], "does not understand 'b.nc'"),
+        (["quench", "--out", "run.nc", "--set", "mu2"], "--set takes a coupling as NAME=VALUE, such as lam=-1; 'mu2' was"),
+        (["quench", "--out", "run.nc", "--set", "=3"], "--set takes a coupling as NAME=VALUE"),
+        (["zbeta", "--L", "8.5"], "--L must be a whole number; '8.5' was given"),
+        (["zbeta", "--softness", "hard"], "--softness must be a number; 'hard' was given"),
+        (["coexistence", "--bracket", "2.2"], "--bracket needs 2 values"),
+        (["fss", "--order", "third"], "--order must be one of first, second; 'third' was given"),
+        (["zbeta", "--L", "4", "--set", "mu2=1", "--set", "mu2=2"], "--set mu2 was given 2 times"),
+    ],
 )
-def test_a_typo_gets_the_usage(arguments, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(arguments)
-    assert stopped.value.code == 2
-    assert "usage:" in capsys.readouterr().err
+def test_a_typo_is_one_sentence_with_a_suggestion(arguments, says, capsys):
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert says in said
+    assert len(said.strip().splitlines()) == 1
+
+
+def test_the_help_and_the_version_do_without_jax():
+    """In a process of its own, because here everything is imported: these take a second and a half of processor time."""
+    check = (
+        "import sys; from workflows.command_line import main\n"
+        "for words in (['--help'], ['--version'], *([name, '--help'] for name in sys.argv[1:])):\n"
+        "    try: main(words)\n"
+        "    except SystemExit as stopped: assert stopped.code == 0\n"
+        "slow = {'jax', 'numpy', 'scipy', 'xarray', 'matplotlib', 'quenchphys'} & set(sys.modules)\n"
+        "assert not slow, slow"
+    )
+    names = [command.name for command in all_commands()]
+    done = subprocess.run([sys.executable, "-c", check, *names], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"quenchphys {qp.__version__}" in done.stdout
+
+
+def test_the_help_is_true_about_defaults():
+    settings = inspect.signature(qp.quench).parameters
+    assert (settings["particles"].default, settings["replicas"].default) == (
+        defaults.QUENCH_PARTICLES,
+        defaults.QUENCH_REPLICAS,
+    )
+    assert set(defaults.MODEL_NAMES) == set(lattices.models.MODELS)
+    for name in defaults.TARGET_NAMES:
+        assert callable(getattr(qp.targets, name))
+
+
+def test_a_result_is_a_flat_table_for_other_programs(run, capsys):
+    folder, _ = run
+    file = folder / "run.nc"
+    result = workflows.load_result(file)
+    assert main(["show", str(file), "--csv"]) == 0
+    table = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    point = table[table.quantity == "mu2"]
+    assert point["value"].item() == pytest.approx(float(result.mu2)) and point["error"].item() > 0
+    ordered = table[(table.quantity == "q") & (table.phase == "ordered")]
+    assert ordered["value"].item() == pytest.approx(float(result.q.sel(phase="ordered")))
+    curve = table[table.quantity == "p_q"].dropna(subset="q_axis")
+    assert np.allclose(curve["value"], result.p_q) and np.allclose(curve["q_axis"], result.q_axis)
+    assert len(table) < 2 * sum(variable.size for variable in result.values())
+    assert main(["show", str(file), "--json"]) == 0
+    read = json.loads(capsys.readouterr().out)
+    assert read["quantities"]["mu2"]["value"] == float(result.mu2)
+    assert read["quantities"]["q"]["dims"] == ["phase"] and read["axes"]["phase"] == ["disordered", "ordered"]
+    assert read["attributes"]["trusted"] == 1 and read["attributes"]["request"]["workflow"] == "coexistence"
+
+
+def test_ladders_and_walks_are_flat_tables_too(run):
+    folder, _ = run
+    ladder = qp.load(next((folder / "run.ladders").glob("pilot*.nc")))
+    table = workflows.to_dataframe(ladder)
+    volumes = table[table.quantity == "log_volume"]
+    assert np.allclose(volumes["value"], ladder.levels["log_volume"].values.ravel(), equal_nan=True)
+    assert list(volumes.columns[:3]) == ["quantity", "replica", "level"]
+    walk = qp.load(next((folder / "run.ladders").glob("walk1_*.nc")))
+    assert set(workflows.to_dataframe(walk).quantity) >= {"step_size", "weight_log"}
+    with pytest.raises(TypeError, match="but list was given"):
+        workflows.to_dataframe([])
 
 
 def test_help_teaches(capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["--help"])
     assert stopped.value.code == 0
-    assert "quenchphys coexistence --L 16 --bracket 2.27 2.30" in capsys.readouterr().out
+    assert "quenchphys coexistence --L 16 --out run.nc" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -130,9 +215,9 @@ def test_an_old_option_is_explained_in_one_line(tmp_path, capsys):
 
 
 def test_every_workflow_has_a_table_a_figure_and_a_command():
-    assert set(RESULTS) == {"calibrate", "coexistence", "finite_size_scaling", "partition_function"}
-    commands = {"calibrate", "coexistence", "fss", "plot", "quench", "show", "zbeta"}
-    assert {command.name for command in all_commands()} == commands
+    assert set(RESULTS) >= {"calibrate", "coexistence", "finite_size_scaling", "partition_function", "reproduce"}
+    commands = {"calibrate", "coexistence", "fss", "plot", "pool", "quench", "reproduce", "show", "zbeta"}
+    assert {command.name for command in all_commands()} >= commands
 
 
 def test_ctrl_c_leaves_what_was_computed(tmp_path, ctrl_c):

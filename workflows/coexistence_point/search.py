@@ -15,14 +15,13 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-import lattices
 import observables
 import quenchphys as qp
 from observables.phases import TwoPhases
-from quenchphys.problem import view
 from quenchphys.samplers.softness import SMALLEST, too_soft
 from workflows.budget import CoexistenceSettings, LadderSettings, PilotSettings, WalkSettings
 from workflows.coexistence_point.describe import Ends, describe_point
+from workflows.coexistence_point.expectation import Place, own_place, phases_of, start_in
 from workflows.coexistence_point.walk import run_chains
 from workflows.model_family import Model, ModelFamily, check_bracket, family_of
 from workflows.old_names import renamed
@@ -63,7 +62,8 @@ def coexistence(
     L, shape
         The lattice: L x L, or any shape.
     bracket
-        Two values of the coupling with the coexistence point between them.
+        Two values of the coupling with the coexistence point between them; they may be far apart.  Default, for mu2 of a
+        scalar field: where mean field expects the point.
     model
         "phi6", "phi4", or a function that takes its couplings by name and returns a model with two `phases`.
     coupling
@@ -102,21 +102,22 @@ def coexistence(
 
     Examples
     --------
-    >>> point = workflows.coexistence(L=8, bracket=(2.25, 2.33), out="run.nc")
+    >>> point = workflows.coexistence(L=8, out="run.nc")
     >>> float(point.mu2), float(point.mu2_err)
     >>> point.q.sel(phase="ordered")
     >>> workflows.coexistence(L=8, bracket=(-1.05, -0.95), coupling="lam", mu2=2.3, sweeps=6400)   # half the error
     """
-    if bracket is None:
-        raise ValueError(f"bracket is missing: two values of {coupling} with the coexistence point between them.")
-    ends = check_bracket(bracket, coupling)
     family = family_of(model, coupling, couplings, L, shape)
-    for value in ends:
-        family.at(value)  # refuses values that the model does not allow
-    phases_of(family, 0.5 * sum(ends))
+    place = own_place(family) if bracket is None else _place_in(family, check_bracket(bracket, coupling))
     settings = CoexistenceSettings.of(pilot_particles, pilot_replicas, groups, chains, sweeps, seed, softness)
     with Study(out, point_request(family, settings), progress=progress, overwrite=overwrite) as study:
-        return find_point(family, ends, settings, study)
+        return find_point(family, place.bracket, settings, study, place.start)
+
+
+def _place_in(family: ModelFamily, bracket: tuple[float, float]) -> Place:
+    for value in bracket:
+        family.at(value)  # refuses values that the model does not allow
+    return Place(bracket, start_in(family, bracket))
 
 
 def point_request(family: ModelFamily, settings: CoexistenceSettings) -> Request:
@@ -131,34 +132,10 @@ def find_point(
     study: Study,
     start: float | None = None,
 ) -> xr.Dataset:
-    """Pilots from `start` (default: the middle of the bracket), then chains, then the result, all kept by the study."""
+    """Pilots from `start` (default: see `start_in`), then chains, then the result, all kept by the study."""
     search = PointSearch(family, study, settings)
-    root, pilot = search.find_root(bracket, 0.5 * sum(bracket) if start is None else start)
+    root, pilot = search.find_root(bracket, start_in(family, bracket) if start is None else start)
     return study.finish(search.measure(root, search.suitable_pilot(root, pilot)))
-
-
-def phases_of(family: ModelFamily, value: float) -> TwoPhases:
-    """The observable that tells the two phases of a model apart, and the value that separates them."""
-    problem = family.at(value)
-    model = view(problem)
-    if family.coupling not in model.couplings:
-        known = ", ".join(model.couplings) or "none"
-        raise ValueError(f"{family.name} cannot be reweighted in {family.coupling}; its couplings are: {known}.")
-    phases = TwoPhases.among(model.phases)
-    if phases is None:
-        raise ValueError(
-            f"{family.name} is not expected to have two phases at {family.coupling} = {value:g}{_mean_field(problem)}: move "
-            "the bracket."
-        )
-    return phases
-
-
-def _mean_field(problem: object) -> str:
-    """Where mean field expects the transition, for a message."""
-    if not isinstance(problem, lattices.ScalarField):
-        return ""
-    transition = lattices.mean_field(problem).coexistence_mu2
-    return "" if transition is None else f" (mean field puts a first-order transition at mu2 = {transition:g} or below)"
 
 
 class PointSearch:
@@ -193,8 +170,11 @@ class PointSearch:
                 raise ValueError(self._outside(bracket, root, pool, phases))
             lower_ordered = _ordered_below(pool, coupling, phases)
             inside = (at, inside[1]) if (share > 0.5) == lower_ordered else (inside[0], at)
-            at = 0.5 * sum(inside)
             if inside[1] - inside[0] < SMALLEST_STEP * (bracket[1] - bracket[0]):
+                break
+            try:
+                at = start_in(self.family, inside)
+            except ValueError:  # on the side where the point must lie no two phases are expected
                 break
         side = "above" if at > 0.5 * sum(bracket) else "below"
         raise ValueError(

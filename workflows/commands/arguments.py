@@ -7,9 +7,7 @@ from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import Any
 
-from lattices.models import MODELS
-from workflows.budget import FEWEST_GROUPS, LadderSettings, PilotSettings, WalkSettings
-from workflows.model_family import family_of
+from workflows import defaults
 
 PICTURES = (".png", ".pdf", ".svg")
 
@@ -17,7 +15,8 @@ PICTURES = (".png", ".pdf", ".svg")
 def add_model(parser: ArgumentParser) -> argparse._ArgumentGroup:
     """--model and --set."""
     group = parser.add_argument_group("model")
-    group.add_argument("--model", default="phi6", metavar="NAME", help=f"{' or '.join(MODELS)} (default: phi6)")
+    names = " or ".join(defaults.MODEL_NAMES)
+    group.add_argument("--model", default="phi6", metavar="NAME", help=f"{names} (default: phi6)")
     group.add_argument(
         "--set",
         action="append",
@@ -32,22 +31,22 @@ def add_model(parser: ArgumentParser) -> argparse._ArgumentGroup:
 def add_lattice(parser: ArgumentParser) -> None:
     """--model, --set, and the lattice: --L or --shape."""
     group = add_model(parser)
-    group.add_argument("--L", type=int, metavar="N", help="linear size of a square lattice")
+    group.add_argument("--L", type=whole_number, metavar="N", help="linear size of a square lattice")
     group.add_argument(
-        "--shape", type=int, nargs="+", metavar="N", help="lengths of any other periodic lattice, such as 6 6 6"
+        "--shape", type=whole_number, nargs="+", metavar="N", help="lengths of any other periodic lattice, such as 6 6 6"
     )
 
 
-def add_transition(parser: ArgumentParser) -> None:
+def add_transition(parser: ArgumentParser, *, required: bool = True, where: str = "") -> None:
     """--bracket and --coupling."""
     group = parser.add_argument_group("transition")
     group.add_argument(
         "--bracket",
-        type=float,
+        type=real_number,
         nargs=2,
-        required=True,
+        required=required,
         metavar=("LOW", "HIGH"),
-        help="two values of the coupling with the transition between them",
+        help=f"two values of the coupling with the transition between them{'' if required else ' (default: ' + where + ')'}",
     )
     group.add_argument("--coupling", default="mu2", metavar="NAME", help="the coupling to be found (default: mu2)")
 
@@ -59,45 +58,48 @@ def add_pilot_and_chains(parser: ArgumentParser, where: str = "") -> None:
     )
     pilot.add_argument(
         "--pilot-particles",
-        type=int,
+        type=whole_number,
         metavar="N",
-        help=f"particles in a population (default: {PilotSettings.particles})",
+        help=f"particles in a population (default: {defaults.PILOT_PARTICLES})",
     )
     pilot.add_argument(
-        "--pilot-replicas", type=int, metavar="N", help=f"independent populations (default: {PilotSettings.replicas})"
+        "--pilot-replicas",
+        type=whole_number,
+        metavar="N",
+        help=f"independent populations (default: {defaults.PILOT_REPLICAS})",
     )
     chains = parser.add_argument_group(
         f"multicanonical chains{where}", "They travel between the phases and give the answer."
     )
     chains.add_argument(
         "--groups",
-        type=int,
+        type=whole_number,
         metavar="N",
-        help=f"independent groups of chains; error bars are a jackknife over them (default: {WalkSettings.groups}, at "
-        f"least {FEWEST_GROUPS})",
+        help=f"independent groups of chains; error bars are a jackknife over them (default: {defaults.WALK_GROUPS}, at "
+        f"least {defaults.FEWEST_GROUPS})",
     )
     chains.add_argument(
-        "--chains", type=int, metavar="N", help=f"chains in each group (default: {WalkSettings.chains})"
+        "--chains", type=whole_number, metavar="N", help=f"chains in each group (default: {defaults.WALK_CHAINS})"
     )
     chains.add_argument(
         "--sweeps",
-        type=int,
+        type=whole_number,
         metavar="N",
-        help=f"sweeps of each chain; the error falls with the square root (default: {WalkSettings.sweeps}, and more while "
+        help=f"sweeps of each chain; the error falls with the square root (default: {defaults.WALK_SWEEPS}, and more while "
         "chains have hardly crossed)",
     )
 
 
 def add_old_pilot_names(parser: ArgumentParser) -> None:
     """--particles and --replicas, the old names of --pilot-particles and --pilot-replicas; not shown in the help."""
-    parser.add_argument("--particles", type=int, help=SUPPRESS)
-    parser.add_argument("--replicas", type=int, help=SUPPRESS)
+    parser.add_argument("--particles", type=whole_number, help=SUPPRESS)
+    parser.add_argument("--replicas", type=whole_number, help=SUPPRESS)
 
 
 def add_ladder(
     parser: ArgumentParser,
-    particles: int = LadderSettings.particles,
-    replicas: int = LadderSettings.replicas,
+    particles: int = defaults.LADDER_PARTICLES,
+    replicas: int = defaults.LADDER_REPLICAS,
     *,
     where: str = "",
     errors: str = "error bars are a jackknife over them, or come from the genealogy of the particles if there are fewer "
@@ -105,10 +107,12 @@ def add_ladder(
 ) -> None:
     """--particles and --replicas."""
     group = parser.add_argument_group(f"ladder{where}")
-    group.add_argument("--particles", type=int, metavar="N", help=f"particles in a population (default: {particles})")
+    group.add_argument(
+        "--particles", type=whole_number, metavar="N", help=f"particles in a population (default: {particles})"
+    )
     group.add_argument(
         "--replicas",
-        type=int,
+        type=whole_number,
         metavar="N",
         help=f"independent populations, run side by side; {errors} (default: {replicas})",
     )
@@ -118,11 +122,11 @@ def add_run(parser: ArgumentParser, quick: str) -> None:
     """--seed, --softness, --quick (with what it does), and those of several processes."""
     group = parser.add_argument_group("run")
     group.add_argument(
-        "--seed", type=int, metavar="N", default=0, help="the same seed gives the same numbers (default: 0)"
+        "--seed", type=whole_number, metavar="N", default=0, help="the same seed gives the same numbers (default: 0)"
     )
     group.add_argument(
         "--softness",
-        type=float,
+        type=real_number,
         metavar="NU",
         help="softness nu of the levels of ladders (default: what the model recommends)",
     )
@@ -131,19 +135,22 @@ def add_run(parser: ArgumentParser, quick: str) -> None:
     several.add_argument(
         "--coordinator", metavar="HOST:PORT", help="of the first process; auto on TPU slices and under Slurm"
     )
-    several.add_argument("--processes", type=int, metavar="N", help="how many there are")
-    several.add_argument("--process", type=int, metavar="N", help="which one this is, from 0")
+    several.add_argument("--processes", type=whole_number, metavar="N", help="how many there are")
+    several.add_argument("--process", type=whole_number, metavar="N", help="which one this is, from 0")
 
 
 def add_output(parser: ArgumentParser, *, required: bool = False, plot: bool = True) -> None:
     """--out, --overwrite, --plot and --silent."""
     group = parser.add_argument_group("output")
     group.add_argument("--out", type=Path, metavar="FILE", required=required, help="netCDF file to write")
-    again = "; ladders of the same request are used again, others set aside" if plot else ""
-    group.add_argument("--overwrite", action="store_true", help=f"replace an existing file{again}")
+    again = "; ladders of the same request are used again, those of another one are set aside" if plot else ""
+    group.add_argument("--overwrite", action="store_true", help=f"replace an existing result{again}")
     if plot:
         group.add_argument(
-            "--plot", type=Path, metavar="FILE", help="also draw the figure into this file: .png, .pdf or .svg"
+            "--plot",
+            type=Path,
+            metavar="FILE",
+            help="also draw the figure into this file: .png, .pdf or .svg; an existing one is replaced",
         )
     group.add_argument("--silent", action="store_true", help="no progress on standard error")
 
@@ -164,13 +171,25 @@ def progress(chosen: Namespace) -> bool | None:
     return False if chosen.silent else None
 
 
+def couplings(chosen: Namespace) -> dict[str, Any]:
+    """The couplings that were given, each once."""
+    found = dict(chosen.set)
+    if len(found) < len(chosen.set):
+        names = [name for name, _ in chosen.set]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"--set {twice} was given {names.count(twice)} times; give every coupling once.")
+    return found
+
+
 def problem(chosen: Namespace) -> Any:
     """The model with all couplings fixed."""
-    couplings = dict(chosen.set)
-    if "mu2" not in couplings:
+    given_couplings = couplings(chosen)
+    if "mu2" not in given_couplings:
         raise ValueError("The model needs a value of mu2: give it as --set mu2=VALUE.")
-    mu2 = couplings.pop("mu2")
-    return family_of(chosen.model, "mu2", couplings, chosen.L, chosen.shape).at(mu2)
+    from workflows.model_family import family_of  # imports JAX, which the help does without
+
+    mu2 = given_couplings.pop("mu2")
+    return family_of(chosen.model, "mu2", given_couplings, chosen.L, chosen.shape).at(mu2)
 
 
 def check_picture(path: Path | None) -> None:
@@ -183,9 +202,27 @@ def check_picture(path: Path | None) -> None:
         raise ValueError(f"{path} cannot be drawn, because the directory {path.parent} does not exist.")
 
 
+def whole_number(text: str) -> int:
+    """A whole number, as a type of an argument."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ArgumentTypeError(f"must be a whole number; {text!r} was given") from None
+
+
+def real_number(text: str) -> float:
+    """A number, as a type of an argument."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ArgumentTypeError(f"must be a number; {text!r} was given") from None
+
+
 def _coupling(text: str) -> tuple[str, float]:
     name, _, value = text.partition("=")
     try:
+        if not name.isidentifier():
+            raise ValueError
         return name, float(value)
     except ValueError:
-        raise ArgumentTypeError(f"a coupling is given as NAME=VALUE, such as lam=-1; got {text!r}") from None
+        raise ArgumentTypeError(f"takes a coupling as NAME=VALUE, such as lam=-1; {text!r} was given") from None

@@ -5,29 +5,30 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-import quenchphys as qp
-import workflows
 from workflows.commands import Command, Exit, arguments
-from workflows.commands.output import finish
+from workflows.defaults import TARGET_NAMES
 
-TARGETS = {"gaussian": qp.targets.gaussian, "spike_slab": qp.targets.spike_slab, "bimodal": qp.targets.bimodal}
 FEW, SMALL = 16, {"particles": 100}  # what --quick means
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_lattice(parser)
     target = parser.add_argument_group("target", "A problem with exact answers, instead of a lattice model.")
-    target.add_argument("--target", choices=TARGETS, help="its name")
-    target.add_argument("--dim", type=int, default=10, metavar="D", help="its dimension (default: 10)")
-    parser.add_argument("--seeds", type=int, metavar="N", help="how many runs, at least 8 (default: 64)")
-    parser.add_argument("--beta", type=float, default=1.0, help="inverse temperature (default: 1)")
+    target.add_argument("--target", choices=TARGET_NAMES, help="its name")
+    target.add_argument("--dim", type=arguments.whole_number, default=10, metavar="D", help="its dimension (default: 10)")
+    parser.add_argument("--seeds", type=arguments.whole_number, metavar="N", help="how many runs, at least 8 (default: 64)")
+    parser.add_argument("--beta", type=arguments.real_number, default=1.0, help="inverse temperature (default: 1)")
     arguments.add_ladder(parser, 200, 4)
     arguments.add_run(parser, f"{FEW} seeds, {SMALL['particles']} particles")
     arguments.add_output(parser)
 
 
 def run(chosen: Namespace) -> Exit:
-    problem: Any = TARGETS[chosen.target](chosen.dim) if chosen.target else arguments.problem(chosen)
+    import quenchphys as qp
+    import workflows
+    from workflows.commands.output import finish
+
+    problem: Any = getattr(qp.targets, chosen.target)(chosen.dim) if chosen.target else arguments.problem(chosen)
     quick = SMALL | {"seeds": FEW} if chosen.quick else {}
     result = workflows.calibrate(
         problem,

@@ -4,33 +4,34 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-import workflows
-from workflows.budget import QUICK_WALK, WalkSettings
 from workflows.commands import Command, Exit, arguments
-from workflows.commands.output import finish
+from workflows.defaults import QUICK_WALK, WALK_SWEEPS
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_lattice(parser)
-    arguments.add_transition(parser)
+    arguments.add_transition(parser, required=False, where="from mean field and the pilot, for mu2 of a named model")
     arguments.add_pilot_and_chains(parser)
     arguments.add_old_pilot_names(parser)
-    arguments.add_run(parser, f"{QUICK_WALK['sweeps']} sweeps instead of {WalkSettings.sweeps}")
+    arguments.add_run(parser, f"{QUICK_WALK['sweeps']} sweeps instead of {WALK_SWEEPS}")
     arguments.add_output(parser)
 
 
 def run(chosen: Namespace) -> Exit:
+    import workflows
+    from workflows.commands.output import finish
+
     quick = QUICK_WALK if chosen.quick else {}
     names = ("pilot_particles", "pilot_replicas", "groups", "chains", "sweeps", "particles", "replicas")
     result = workflows.coexistence(
         L=chosen.L,
         shape=chosen.shape,
-        bracket=tuple(chosen.bracket),
+        bracket=None if chosen.bracket is None else tuple(chosen.bracket),
         model=chosen.model,
         coupling=chosen.coupling,
         **quick | arguments.given(chosen, *names),
         **arguments.files(chosen),
-        **dict(chosen.set),
+        **arguments.couplings(chosen),
     )
     return finish(result, chosen)
 
@@ -40,7 +41,7 @@ COMMAND = Command(
     "Find the coupling at which two phases have the same weight",
     add_arguments,
     run,
-    "A pilot ladder finds it within the bracket, multicanonical chains between the two phases measure it: the coupling by "
-    "equal weight and by equal height, averages in both phases, the barrier between them, P(q), P(m) and P(E).",
-    ("coexistence --L 16 --bracket 2.27 2.30 --out run.nc --plot run.png",),
+    "A pilot ladder finds it, multicanonical chains between the two phases measure it: the coupling by equal weight and by "
+    "equal height, averages in both phases, the barrier between them, P(q), P(m) and P(E).",
+    ("coexistence --L 16 --out run.nc --plot run.png",),
 )

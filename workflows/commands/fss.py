@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-import workflows
-from workflows.budget import QUICK_LADDER, QUICK_WALK
 from workflows.commands import Command, Exit, arguments
-from workflows.commands.output import finish
-from workflows.model_family import check_bracket, family_of
-from workflows.scaling.finite_size import check_sizes, order_of
+from workflows.defaults import QUICK_LADDER, QUICK_WALK
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--sizes", type=int, nargs="+", required=True, metavar="L", help="linear sizes, at least three")
+    parser.add_argument(
+        "--sizes",
+        type=arguments.whole_number,
+        nargs="+",
+        required=True,
+        metavar="L",
+        help="linear sizes, at least three",
+    )
     parser.add_argument(
         "--order", choices=("first", "second"), help="order of the transition (default: from mean field)"
     )
@@ -26,10 +29,17 @@ def add_arguments(parser: ArgumentParser) -> None:
         f"{QUICK_WALK['sweeps']} sweeps (first order), or {QUICK_LADDER['replicas']} x {QUICK_LADDER['particles']} "
         "particles (second order)",
     )
+    parser.add_argument(
+        "--dask", metavar="ADDRESS", help="scheduler of a cluster whose workers run the sizes, such as tcp://head:8786"
+    )
     arguments.add_output(parser)
 
 
 def run(chosen: Namespace) -> Exit:
+    import workflows
+    from workflows.cluster import connect
+    from workflows.commands.output import finish
+
     names = ("pilot_particles", "pilot_replicas", "groups", "chains", "sweeps", "particles", "replicas")
     result = workflows.finite_size_scaling(
         sizes=chosen.sizes,
@@ -37,9 +47,10 @@ def run(chosen: Namespace) -> Exit:
         model=chosen.model,
         coupling=chosen.coupling,
         order=chosen.order,
+        client=connect(chosen.dask),
         **_quick(chosen) | arguments.given(chosen, *names),
         **arguments.files(chosen),
-        **dict(chosen.set),
+        **arguments.couplings(chosen),
     )
     return finish(result, chosen)
 
@@ -48,7 +59,10 @@ def _quick(chosen: Namespace) -> dict[str, int]:
     """Fewer sweeps or smaller ladders, whichever the transition needs."""
     if not chosen.quick:
         return {}
-    family = family_of(chosen.model, chosen.coupling, dict(chosen.set), L=check_sizes(chosen.sizes)[0])
+    from workflows.model_family import check_bracket, family_of
+    from workflows.scaling.finite_size import check_sizes, order_of
+
+    family = family_of(chosen.model, chosen.coupling, arguments.couplings(chosen), L=check_sizes(chosen.sizes)[0])
     order = chosen.order or order_of(family, check_bracket(chosen.bracket, chosen.coupling))
     return QUICK_WALK if order == "first" else QUICK_LADDER
 

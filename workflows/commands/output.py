@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import xarray as xr
-
-import quenchphys as qp
 from workflows.commands import Exit
-from workflows.results import save_figure, summary
-from workflows.store import load_result
+
+if TYPE_CHECKING:  # the help of the command line does without JAX
+    import xarray as xr
+
+    import quenchphys as qp
 
 
 def finish(result: xr.Dataset, chosen: Namespace) -> Exit:
     """Print the table of a result, and draw its figure if --plot was given."""
+    from workflows.results import save_figure, summary
+
     print(summary(result))
     if chosen.plot is not None:
         print(f"drawn in {save_figure(result, chosen.plot)}")
@@ -23,6 +26,8 @@ def finish(result: xr.Dataset, chosen: Namespace) -> Exit:
 
 def trust(found: xr.Dataset | qp.Ladder | qp.Walk) -> Exit:
     """Exit code of a result, a ladder or a walk."""
+    import quenchphys as qp
+
     if isinstance(found, qp.Ladder):
         trusted = found.outcome.trusted
     elif isinstance(found, qp.Walk):
@@ -34,6 +39,9 @@ def trust(found: xr.Dataset | qp.Ladder | qp.Walk) -> Exit:
 
 def read(path: Path) -> xr.Dataset | qp.Ladder | qp.Walk:
     """The result of a workflow, a ladder or a walk."""
+    import quenchphys as qp
+    from workflows.store import load_result
+
     if not path.exists():
         raise ValueError(f"There is no file {path}.")
     try:

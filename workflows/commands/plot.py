@@ -5,19 +5,26 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-import observables
-import quenchphys as qp
 from workflows.commands import Command, Exit, arguments
-from workflows.commands.output import read
-from workflows.results import save_figure
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", type=Path, help="a result, or a ladder")
-    parser.add_argument("--out", type=Path, metavar="FILE", required=True, help="picture: .png, .pdf or .svg")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        required=True,
+        help="picture: .png, .pdf or .svg; an existing one is replaced",
+    )
 
 
 def run(chosen: Namespace) -> Exit:
+    import observables
+    import quenchphys as qp
+    from workflows.commands.output import read
+    from workflows.results import save_figure
+
     arguments.check_picture(chosen.out)
     found = read(chosen.file)
     if isinstance(found, qp.Ladder):

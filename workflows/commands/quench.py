@@ -8,27 +8,27 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 
-import observables
-from quenchphys.parallel.processes import first
-from quenchphys.settings import Settings
-from quenchphys.storage.atomic_files import check_writable, remove_leftovers
-from quenchphys.storage.lock import Lock, beside
-from workflows.budget import QUICK_LADDER, LadderSettings
 from workflows.commands import Command, Exit, arguments
-from workflows.commands.output import trust
-from workflows.store import with_checkpoint
+from workflows.defaults import QUENCH_PARTICLES, QUENCH_REPLICAS, QUICK_LADDER
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_lattice(parser)
-    arguments.add_ladder(parser, Settings.particles, Settings.replicas)
+    arguments.add_ladder(parser, QUENCH_PARTICLES, QUENCH_REPLICAS)
     arguments.add_run(parser, f"{QUICK_LADDER['replicas']} x {QUICK_LADDER['particles']} particles")
     arguments.add_output(parser, required=True, plot=False)
 
 
 def run(chosen: Namespace) -> Exit:
+    import observables
+    from quenchphys.parallel.processes import first
+    from quenchphys.storage.atomic_files import check_writable
+    from workflows.budget import LadderSettings
+    from workflows.commands.output import trust
+    from workflows.store import with_checkpoint
+
     problem = arguments.problem(chosen)
-    usual = {"particles": Settings.particles, "replicas": Settings.replicas}
+    usual = {"particles": QUENCH_PARTICLES, "replicas": QUENCH_REPLICAS}
     quick = QUICK_LADDER if chosen.quick else {}
     settings = LadderSettings(**usual | quick | arguments.given(chosen, "particles", "replicas"))
     checkpoint = chosen.out.with_suffix(".checkpoint")
@@ -48,6 +48,10 @@ def run(chosen: Namespace) -> Exit:
 
 def _alone(out: Path, checkpoint: Path) -> AbstractContextManager[object]:
     """The lock of the output, until the ladder is written and its checkpoint removed."""
+    from quenchphys.parallel.processes import first
+    from quenchphys.storage.atomic_files import check_writable, remove_leftovers
+    from quenchphys.storage.lock import Lock, beside
+
     if not first():
         return nullcontext()
     check_writable(out, overwrite=True)

@@ -5,12 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-import workflows
 from workflows.commands import Command, Exit, arguments
-from workflows.commands.output import finish
-from workflows.reproduction import experiments
-from workflows.reproduction.experiment import Effort
-from workflows.reproduction.reproduce_paper import chosen as experiment_of
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -18,18 +13,26 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="what there is, what it needs and how long it takes")
     parser.add_argument(
         "--effort",
-        default=Effort.QUICK.value,
+        default="quick",
         metavar="EFFORT",
         help="quick (minutes), standard (within an hour on two cores) or paper (its settings); default: quick",
     )
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="CSV files of the Bayesian networks")
     parser.add_argument(
-        "--seed", type=int, metavar="N", default=0, help="the same seed gives the same numbers (default: 0)"
+        "--seed",
+        type=arguments.whole_number,
+        metavar="N",
+        default=0,
+        help="the same seed gives the same numbers (default: 0)",
     )
     arguments.add_output(parser)
 
 
 def run(chosen: Namespace) -> Exit:
+    import workflows
+    from workflows.commands.output import finish
+    from workflows.reproduction.reproduce_paper import chosen as experiment_of
+
     if chosen.list:
         print("\n".join(listing()))
         return Exit.TRUSTED
@@ -45,6 +48,9 @@ def run(chosen: Namespace) -> Exit:
 
 def listing() -> list[str]:
     """What --list prints."""
+    from workflows.reproduction import experiments
+    from workflows.reproduction.experiment import Effort
+
     lines = ["Tables and figures of the paper; times are for two cores.", ""]
     for one in experiments().values():
         times = ", ".join(f"{effort.value} {_time(one.minutes[effort])}" for effort in Effort)

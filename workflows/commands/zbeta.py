@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-import numpy as np
-
-import workflows
-from workflows.budget import QUICK_LADDER
 from workflows.commands import Command, Exit, arguments
-from workflows.commands.output import finish
+from workflows.defaults import QUICK_LADDER
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--beta",
-        type=float,
+        type=arguments.real_number,
         nargs=3,
         default=(0.0, 1.0, 101.0),
         metavar=("FROM", "TO", "NUMBER"),
@@ -28,6 +24,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(chosen: Namespace) -> Exit:
+    import numpy as np
+
+    import workflows
+    from workflows.commands.output import finish
+
     low, high, count = chosen.beta
     if not (0 <= low < high and count >= 2 and count == int(count)):
         raise ValueError(f"--beta takes two increasing numbers and how many; got {low:g} {high:g} {count:g}.")

@@ -18,7 +18,7 @@ def table(result: xr.Dataset) -> list[str]:
     rows = [
         (f"{coupling}, equal weight", measured(result, coupling)),
         (f"{coupling}, equal height", measured(result, f"{coupling}_equal_height")),
-        (f"ordered share at {float(result[f'{coupling}_run']):.6g}", measured(result, "ordered_share")),
+        (f"{result['phase'].values[1]} share at {float(result[f'{coupling}_run']):.6g}", measured(result, "ordered_share")),
         (f"barrier in {by} (nats)", measured(result, "barrier")),
     ]
     if "interface_tension" in result:
@@ -26,11 +26,12 @@ def table(result: xr.Dataset) -> list[str]:
     rows.append(("latent heat (nats)", measured(result, "latent_heat")))
     lines = [f"coexistence of {result.attrs['problem']}", ""]
     lines += [f"  {name:<34}{value}" for name, value in rows]
-    lines += ["", f"  {'in each phase':<18}{'disordered':>20}{'ordered':>20}"]
+    phases = [str(phase) for phase in result["phase"].values]
+    lines += ["", f"  {'in each phase':<18}{phases[0]:>20}{phases[1]:>20}"]
     names = {by: by, "abs_m": "|m|", "energy": "U", "log_z": "log Z"}
     for name, label in names.items():
         if name in result:
-            values = [measured(result, name, phase=phase) for phase in ("disordered", "ordered")]
+            values = [measured(result, name, phase=phase) for phase in phases]
             lines.append(f"  {label:<18}{values[0]:>20}{values[1]:>20}")
     return [*lines, ""]
 

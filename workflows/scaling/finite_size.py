@@ -14,7 +14,7 @@ from typing import Any
 import xarray as xr
 
 from workflows.budget import CoexistenceSettings, LadderSettings, PilotSettings, WalkSettings
-from workflows.coexistence_point.search import phases_of
+from workflows.coexistence_point.expectation import start_in
 from workflows.model_family import Model, ModelFamily, check_bracket, family_of
 from workflows.scaling.first_order import coexistence_line
 from workflows.scaling.fits import FEWEST_SIZES
@@ -41,6 +41,7 @@ def finite_size_scaling(
     out: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     progress: bool | None = None,
+    client: Any = None,
     **couplings: float,
 ) -> xr.Dataset:
     """Follow a transition over several sizes to the infinite lattice.
@@ -54,7 +55,7 @@ def finite_size_scaling(
     model, coupling, **couplings
         As in `coexistence`.
     order
-        "first" or "second"; by default first if mean field expects two phases in the middle of the bracket.
+        "first" or "second"; by default first if mean field expects two phases somewhere in the bracket.
     pilot_particles, pilot_replicas, groups, chains, sweeps
         Of first-order transitions: the pilot ladder and the chains of every size, as in `coexistence`.
     particles, replicas
@@ -65,6 +66,9 @@ def finite_size_scaling(
     out
         File for the result.  Every size is kept beside it as soon as it is finished: a call with more sizes, or after an
         interruption, continues from there.
+    client
+        A `dask.distributed.Client`: every size is then a task of its cluster.  The numbers are the same.  With `out`, all
+        workers must see its folder.
 
     Returns
     -------
@@ -99,9 +103,9 @@ def finite_size_scaling(
     request = request_of("finite_size_scaling", identity, used)
     with Study(out, request, progress=progress, overwrite=overwrite) as study:
         if kind == "first":
-            result, doubts = coexistence_line(families, ends, points, study)
+            result, doubts = coexistence_line(families, ends, points, study, client)
         else:
-            result, doubts = critical_point(families, ends, ladders, study)
+            result, doubts = critical_point(families, ends, ladders, study, client)
         why = " ".join(doubts)
         return study.finish(
             result.assign_attrs(
@@ -126,9 +130,9 @@ def check_sizes(sizes: Any) -> list[int]:
 
 
 def order_of(family: ModelFamily, bracket: tuple[float, float]) -> str:
-    """First order where the model names two phases in the middle of the bracket."""
+    """First order where the model names two phases somewhere in the bracket."""
     try:
-        phases_of(family, 0.5 * sum(bracket))
+        start_in(family, bracket)
     except ValueError:
         return "second"
     return "first"

@@ -11,12 +11,14 @@ tension.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from quenchphys.problem import view
 from workflows.budget import CoexistenceSettings
+from workflows.cluster import run_all
 from workflows.coexistence_point.search import find_point, point_request
 from workflows.model_family import ModelFamily
 from workflows.scaling.fits import BELIEVED, FEWEST_SIZES, add_fit, largest_sizes, widened
@@ -26,16 +28,27 @@ MULTIPLICITY = 2  # ordered phases that phi -> -phi carries into one another
 
 
 def coexistence_line(
-    families: dict[int, ModelFamily], bracket: tuple[float, float], settings: CoexistenceSettings, study: Study
+    families: dict[int, ModelFamily],
+    bracket: tuple[float, float],
+    settings: CoexistenceSettings,
+    study: Study,
+    client: Any = None,
 ) -> tuple[xr.Dataset, list[str]]:
     """The coexistence point of every size and of the infinite lattice, and the reasons for doubt."""
     coupling = next(iter(families.values())).coupling
-    points: list[xr.Dataset] = []
-    for L, family in families.items():
-        study.message(f"L = {L}")
-        # The point of the size before, moved by the known term, is a better start than the middle of the bracket.
-        start = None if not points else _extrapolated(points[-1], coupling, families, L)
-        points.append(_point(family, bracket, settings, study, L, start))
+    sizes = list(families)
+    out = study.path and study.folder
+
+    def call(L: int, start: float | None) -> tuple[Any, ...]:
+        """The arguments of one size; workers of a cluster show no progress of their own."""
+        progress = study.progress if client is None else False
+        return families[L], bracket, settings, L, start, out, progress, study.overwrite
+
+    # The point of the smallest size, moved by the known term, is a better start for all others than the bracket: they do
+    # not wait for each other.
+    points = run_all(client, size_point, [call(sizes[0], None)])
+    starts = {L: _extrapolated(points[0], coupling, families, L) for L in sizes[1:]}
+    points += run_all(client, size_point, [call(L, start) for L, start in starts.items()])
     table = xr.concat([_without_curves(point) for point in points], dim="size", combine_attrs="drop")
     result = table.assign_coords(size=("size", list(families), {"long_name": "linear size"}))
     _add_infinite(result, coupling)
@@ -51,30 +64,31 @@ def multiplicity_term(point: xr.Dataset) -> xr.DataArray:
     return -np.log(MULTIPLICITY) / point["log_odds_slope"]
 
 
-def _point(
+def size_point(
     family: ModelFamily,
     bracket: tuple[float, float],
     settings: CoexistenceSettings,
-    study: Study,
     L: int,
     start: float | None,
+    folder: Path | None,
+    progress: bool | None,
+    overwrite: bool,
 ) -> xr.Dataset:
-    """The coexistence point of one size, from its file if it is finished."""
-    out: Path | None = None if study.path is None else study.folder / f"L{L}.nc"
+    """The coexistence point of one size, from its file in `folder` if it is finished."""
+    out = None if folder is None else folder / f"L{L}.nc"
     request = point_request(family, settings)
-    if out is not None and (kept := finished(out, request, study.overwrite)) is not None:
-        study.message(f"L = {L}: read from {out}")
+    if out is not None and (kept := finished(out, request, overwrite)) is not None:
         return kept
-    with Study(out, request, progress=study.progress, overwrite=study.overwrite) as own:
+    with Study(out, request, progress=progress, overwrite=overwrite) as own:
+        own.message(f"L = {L}")
         return find_point(family, bracket, settings, own, start)
 
 
-def _extrapolated(before: xr.Dataset, coupling: str, families: dict[int, ModelFamily], L: int) -> float:
-    """c*(L) from the size before: the multiplicity term falls as 1/V."""
-    sizes = list(families)
-    dimension = len(view(families[L].at(float(before[coupling]))).shape)
-    ratio = (sizes[sizes.index(L) - 1] / L) ** dimension
-    return float(before[coupling]) - (1 - ratio) * float(multiplicity_term(before))
+def _extrapolated(smallest: xr.Dataset, coupling: str, families: dict[int, ModelFamily], L: int) -> float:
+    """c*(L) from the smallest size: the multiplicity term falls as 1/V."""
+    dimension = len(view(families[L].at(float(smallest[coupling]))).shape)
+    ratio = (min(families) / L) ** dimension
+    return float(smallest[coupling]) - (1 - ratio) * float(multiplicity_term(smallest))
 
 
 def _without_curves(point: xr.Dataset) -> xr.Dataset:

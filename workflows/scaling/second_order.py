@@ -7,6 +7,7 @@ L^(gamma/nu).
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ import xarray as xr
 import observables
 import quenchphys as qp
 from workflows.budget import LadderSettings
+from workflows.cluster import run_all
 from workflows.model_family import ModelFamily
 from workflows.scaling.fits import ACCEPTED, Fit, add_fit, largest_sizes, least_squares, power_law, with_correction
 from workflows.store import Study
@@ -53,14 +55,20 @@ class Size(NamedTuple):
 
 
 def critical_point(
-    families: dict[int, ModelFamily], bracket: tuple[float, float], settings: LadderSettings, study: Study
+    families: dict[int, ModelFamily],
+    bracket: tuple[float, float],
+    settings: LadderSettings,
+    study: Study,
+    client: Any = None,
 ) -> tuple[xr.Dataset, list[str]]:
     """The critical point and the exponents, and the reasons for doubt.  One ladder a size, in the middle of the bracket."""
     coupling = next(iter(families.values())).coupling
     middle = 0.5 * sum(bracket)
     sizes: list[Size] = []
+    made = _made_by(client, families, middle, settings, study) if client is not None else {}
     for L, family in families.items():
-        ladder = study.ladder(f"L{L}_{middle:.9g}", family.at(middle), settings, f"L = {L}, {coupling} = {middle:.6g}")
+        label = f"L = {L}, {coupling} = {middle:.6g}"
+        ladder = made.get(L) or study.ladder(f"L{L}_{middle:.9g}", family.at(middle), settings, label)
         sizes.append(Size(L, ladder, observables.Pool(ladder)))
     try:
         pairs = [crossing(a, b, coupling, bracket) for a, b in pairwise(sizes)]
@@ -104,6 +112,34 @@ def critical_point(
             f"Corrections to scaling cannot be told from {len(sizes)} sizes; at least {SIZES_TO_TRUST} are needed."
         )
     return result, doubts + [doubt for law in laws if (doubt := law.doubt())]
+
+
+def _made_by(
+    client: Any, families: dict[int, ModelFamily], value: float, settings: LadderSettings, study: Study
+) -> dict[int, qp.Ladder]:
+    """Ladders of all sizes, run on a cluster: written where the study finds them, or else sent back."""
+    calls = [
+        (family, value, settings, f"L{L}_{value:.9g}", study.path, study.request, study.overwrite)
+        for L, family in families.items()
+    ]
+    sent = run_all(client, size_ladder, calls)
+    return {} if study.path is not None else dict(zip(families, sent, strict=True))
+
+
+def size_ladder(
+    family: ModelFamily,
+    value: float,
+    settings: LadderSettings,
+    name: str,
+    out: Path | None,
+    request: dict[str, Any],
+    overwrite: bool,
+) -> qp.Ladder | None:
+    """The ladder of one size; None if it was written to the folder of a study that another process holds open."""
+    part = Study(None, request, progress=False, overwrite=overwrite)
+    part.path = out  # locked and prepared by the process that asked for this
+    ladder = part.ladder(name, family.at(value), settings, name)
+    return ladder if out is None else None
 
 
 class Law(NamedTuple):

@@ -1,0 +1,30 @@
+"""How much a study samples unless something else is asked for: plain numbers, which the help of the command line shows.
+
+Nothing is imported here, so that the help appears at once.
+"""
+
+from __future__ import annotations
+
+# One ladder of a study.
+LADDER_PARTICLES = 500
+LADDER_REPLICAS = 8
+# One ladder of `quenchphys quench`, which are the defaults of `quenchphys.quench`.
+QUENCH_PARTICLES = 1000
+QUENCH_REPLICAS = 4
+# The pilot ladder of a coexistence point.
+PILOT_PARTICLES = 64
+PILOT_REPLICAS = 4
+# Multicanonical chains.
+WALK_GROUPS = 16
+WALK_CHAINS = 8
+WALK_SWEEPS = 1600
+# The scatter of four groups is below half of the error in one case of seven, that of eight in one of forty.
+FEWEST_GROUPS = 8
+
+# What --quick means on the command line.
+QUICK_LADDER = {"particles": 200, "replicas": 4}
+QUICK_WALK = {"sweeps": 320}
+
+# Names on the command line, as in `lattices.models.MODELS` and `quenchphys.targets`.
+MODEL_NAMES = ("phi4", "phi6")
+TARGET_NAMES = ("gaussian", "spike_slab", "bimodal")
