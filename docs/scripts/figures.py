@@ -70,6 +70,7 @@ ENTRIES = [
     _drawing("phi6_ladder", 1),
     _drawing("phi6_configurations", 2),
     _drawing("spike_slab_barrier", 6, "out/figures/spike_slab_barrier"),
+    _drawing("which_method", 6, "--out docs/figures"),
     _example("free_field", 0.5),
     _example("spike_slab", 0.5),
     _example("custom_kernel", 0.5),
@@ -224,7 +225,7 @@ def renewed(entry: Entry) -> bool:
     for change in changes or ["nothing changed beyond errors"]:
         print(f"  {change}", flush=True)
     if count := other_changes(before, text):
-        print(f"  {count} lines differ in words, or in numbers printed without an error", flush=True)
+        print(f"  lines that differ in words, or in numbers printed without an error: {count}", flush=True)
     return not changes
 
 
