@@ -23,6 +23,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import signal
 import sys
 import tempfile
@@ -140,8 +141,10 @@ class History:
         file = self.rng.choice(kept)
         how = self.rng.choice(["flip", "flip", "cut", "zeros", "remove", "remove", "remove all of"])
         self.events.append(f"{how} {file.relative_to(self.disk.folder)}")
+        lost = {contents(path) for path in kept if path == file or how == "remove all of"}
         with suppress(FileNotFoundError):  # a running process may have renamed it
             self.damaged |= damaged(file, how, self.rng)
+        self.finished = {name: digest for name, digest in self.finished.items() if digest not in lost}
         gone = {str(path.relative_to(self.disk.folder)) for path in self.damaged}
         self.finished = {name: digest for name, digest in self.finished.items() if name not in gone}
 
@@ -214,7 +217,7 @@ class History:
         sentences = [line for line in lines if not line.startswith(("Saving state", "Stopping"))]
         if len(sentences) != 1:
             self.faults.append(f"exit {code} with {len(sentences)} lines: {' / '.join(sentences)[:300]}")
-        elif any(word in sentences[0] for word in ("Errno", "Error:", "0x", "object at")):
+        elif re.search(r"Errno|Error:|\b0x[0-9a-f]{8}|object at", sentences[0]):
             self.faults.append(f"no sentence: {sentences[0][:300]}")
         self.said(sentences)
         return {2: "refused", 130: "interrupted"}.get(code, f"exit {code}")

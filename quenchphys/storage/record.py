@@ -157,13 +157,16 @@ class Record:
 
     def finish(self, rows: int) -> dict[str, np.ndarray]:
         """The first `rows` levels of every column, as (replica, level, ...); refused if another program changed a file."""
-        changed = [name for name, column in self._columns.items() if self._folder is not None and not column.as_written]
+        with self._in_words():
+            on_disk = self._folder is not None
+            changed = [name for name, column in self._columns.items() if on_disk and not column.as_written]
         if changed:
             raise ValueError(
                 f"The record in {self._folder} was changed while the run was writing to it ({changed[0]}); run the same "
                 "call again to continue from before."
             )
-        return {name: column.finish(rows) for name, column in self._columns.items()}
+        with self._in_words():
+            return {name: column.finish(rows) for name, column in self._columns.items()}
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
