@@ -79,6 +79,13 @@ def test_one_replica_predicts_the_scatter_of_all(ladder):
     assert found.log_z_err.item() > 2.5 * observables.partition_function(pool, beta=1.0).log_z_err.item()
 
 
+def test_the_prior_itself_has_no_error(ladder):
+    """Z(0) = 1 whatever the compressions are: what shells below a wall gain, the one above it loses."""
+    single = qp.Ladder(ladder.tree.isel(replica=[0]))
+    found = observables.partition_function(single, beta=0.0)
+    assert abs(found.log_z.item()) < 0.02 and found.log_z_err.item() < 0.02
+
+
 def test_everything_works_on_a_nested_ladder(ladder, tmp_path):
     ladder.save(tmp_path / "nested.nc")
     again = qp.load(tmp_path / "nested.nc")
