@@ -70,6 +70,7 @@ ENTRIES = [
     _drawing("phi6_ladder", 1),
     _drawing("phi6_configurations", 2),
     _drawing("spike_slab_barrier", 6, "out/figures/spike_slab_barrier"),
+    _drawing("which_method", 6, "--out docs/figures"),
     _example("free_field", 0.5),
     _example("spike_slab", 0.5),
     _example("custom_kernel", 0.5),
