@@ -148,6 +148,21 @@ class Steps:
         return jnp.round(jnp.vdot(x, x)) + 0 * x[0]
 
 
+class Flat(Steps):
+    """An energy with a flat bottom, U = (r^2 - 1)_+ in the plane: Z = 1 - 2/3 exp(-1/2)."""
+
+    def energy(self, x):
+        return jnp.maximum(jnp.vdot(x, x) - 1.0, 0.0)
+
+
+def test_a_flat_bottom_is_the_end():
+    ladder = qp.nested(Flat(), particles=400, replicas=4, seed=1)
+    found = observables.partition_function(ladder, beta=1.0)
+    assert abs(found.log_z.item() - np.log(1 - 2 / 3 * np.exp(-0.5))) < 3 * found.log_z_err.item() < 0.1
+    assert ladder.outcome is Outcome.CONVERGED
+    assert (ladder.levels.energy.min("level") > 0).all(), "no level at the bottom itself, below which there is nothing"
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
