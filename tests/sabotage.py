@@ -172,7 +172,7 @@ BREAKS = [
         "observables/exchange/pyerrors.py",
         "values[order].reshape(count, -1)",
         "values.reshape(count, -1)",
-        "tests/observables/exchange/test_exchange.py -k pyerrors_has",
+        "tests/observables/exchange/test_exchange.py -k order_of_its_sweeps",
     ),
     Break(
         "the scale of log Z has no error in pyerrors",
