@@ -109,7 +109,7 @@ BREAKS = [
         "observables/estimation/shells.py",
         "return below - sums[:-1] * kept[:, None, None]",
         "return below",
-        "tests/quenchphys/samplers/test_nested_slices.py -k one_replica_predicts",
+        "tests/quenchphys/samplers/test_nested_slices.py -k prior_itself",
     ),
     Break(
         "births may lie above their wall",
@@ -214,7 +214,7 @@ BREAKS = [
         "observables/exchange/pyerrors.py",
         "values[order].reshape(count, -1)",
         "values.reshape(count, -1)",
-        "tests/observables/exchange/test_exchange.py -k pyerrors_has",
+        "tests/observables/exchange/test_exchange.py -k order_of_its_sweeps",
     ),
     Break(
         "the scale of log Z has no error in pyerrors",
@@ -582,6 +582,13 @@ BREAKS = [
         "tests/quenchphys/consistency/test_consistency.py -k faulty",
     ),
     Break(
+        "couplings of an object that cannot be built again are believed",
+        "quenchphys/consistency/couplings.py",
+        "    return _with_attribute(problem, name, value)\n",
+        "    return None\n",
+        "tests/quenchphys/consistency/test_consistency.py -k faulty",
+    ),
+    Break(
         "a field does not change the coupling it is asked to",
         "lattices/field.py",
         "changed = [value if _coupling_name(n) == name else c",
@@ -689,15 +696,15 @@ BREAKS = [
     Break(
         "a kept ladder is used whatever it was made for",
         "workflows/store.py",
-        "why = _why_other(_origin_of(found), self._origin(problem))",
-        "why = \"\"",
+        "why = why or _why_other(_origin_of(found), self._origin(problem))",
+        "pass",
         "tests/workflows/test_store.py -k edited_model",
     ),
     Break(
         "a kept file carries no fingerprint of its problem",
         "workflows/store.py",
-        "\"sampled\": self._fingerprints[id(problem)][1]}",
-        "\"sampled\": None}",
+        "\"sampled\": {} if problem is None else _as_read(fingerprint(problem))}",
+        "\"sampled\": {}}",
         "tests/workflows/test_store.py -k walk_of_another",
     ),
     Break(
@@ -710,16 +717,16 @@ BREAKS = [
     Break(
         "a folder without a request is adopted",
         "workflows/store.py",
-        "if not (folder / \"request.json\").exists():",
-        "if False:",
+        "why = self._why_not_continued(folder)",
+        "why = (folder / \"request.json\").exists() and self._why_not_continued(folder)",
         "tests/workflows/test_store.py -k without_a_request",
     ),
     Break(
-        "a folder is emptied in its place",
-        "workflows/store.py",
-        "    folder.rename(old)  # onto an empty folder\n    shutil.rmtree(old)",
-        "    old.rmdir()\n    shutil.rmtree(folder)",
-        "tests/workflows/test_store.py -k within_the_removal",
+        "ladders of another request are deleted",
+        "quenchphys/storage/atomic_files.py",
+        "return path.rename(new)",
+        "return (shutil.rmtree(path), new)[1]",
+        "tests/workflows/test_store.py -k set_aside_and",
     ),
     Break(
         "a changed record is continued",
@@ -734,6 +741,27 @@ BREAKS = [
         "column.shape, column.dtype, column.digest = kept.shape, kept.dtype, digest",
         "column.shape, column.dtype = kept.shape, kept.dtype",
         "tests/quenchphys/storage/test_checkpoint.py -k digest_of_all",
+    ),
+    Break(
+        "a record that was changed during the run becomes a ladder",
+        "quenchphys/storage/record.py",
+        "return found.digest() == self.digest.digest()",
+        "return True",
+        "tests/quenchphys/test_faults.py -k during_the_run",
+    ),
+    Break(
+        "fingerprints forgive more than rounding",
+        "quenchphys/identity.py",
+        "> ROUNDING * largest",
+        "> 0.1 * largest",
+        "tests/quenchphys/test_identity.py -k rounding_is_forgiven",
+    ),
+    Break(
+        "fingerprints are compared bit by bit",
+        "quenchphys/identity.py",
+        "> ROUNDING * largest",
+        "> 0",
+        "tests/quenchphys/test_identity.py -k rounds_differently",
     ),
     Break(
         "prior draws of another run are used",
@@ -815,9 +843,9 @@ BREAKS = [
     Break(
         "the last layer has biases",
         "quenchphys/targets/networks.py",
-        "if number < len(self.hidden):",
-        "if number < len(pairs):",
-        "tests/quenchphys/targets/test_networks.py -k energy_and_gradient",
+        "for fan_in, units in pairs) + sum(self.hidden)",
+        "for fan_in, units in pairs) + sum(self.sizes[1:])",
+        "tests/quenchphys/targets/test_networks.py -k five_networks",
     ),
     Break(
         "inputs are standardised with the test rows too",

@@ -11,7 +11,7 @@ import xarray as xr
 
 from observables.headings import heading_of
 from observables.presentation import card, sparkline
-from quenchphys.storage.netcdf import write_whole
+from quenchphys.storage.atomic_files import write_whole
 from workflows.results import draw, summary
 
 if TYPE_CHECKING:

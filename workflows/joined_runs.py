@@ -26,7 +26,8 @@ import observables
 import quenchphys as qp
 from observables.estimation.errors import student_ratio
 from quenchphys.identity import difference
-from quenchphys.storage.netcdf import check_writable, write_netcdf
+from quenchphys.storage.atomic_files import check_writable
+from quenchphys.storage.netcdf import write_netcdf
 from workflows.store import load_result
 
 SCATTER = 1e-3  # probability of a scatter as large as that of the runs, below which it is the error

@@ -4,11 +4,12 @@
     run.ladders/request.json   the request: workflow, model and settings
     run.ladders/*.nc           ladders, parts of a walk and parts of a table, each written as soon as it is finished
     run.ladders/*.checkpoint   the state of a ladder that was interrupted
+    run.replaced-1.ladders     the folder of another request, which --overwrite set aside
     .run.ladders.lock          held while a study runs
 
 A study that is run again with the same request uses the files it finds instead of sampling again.  Every one of them carries
-the request and the fingerprint of its problem, and one that carries others is never used.  The folder appears and disappears
-in one step, so that a kill at any moment leaves it whole.
+the request and the fingerprint of its problem, and one that carries others is never used.  The folder appears, and is set
+aside, in one step, so that a kill at any moment leaves it whole; nothing that was sampled is ever deleted.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,24 +31,19 @@ import quenchphys as qp
 from quenchphys.console.forecast import Stage
 from quenchphys.console.interruption import Interrupted, interruptible
 from quenchphys.console.progress import Display, LadderMeter
-from quenchphys.identity import difference, fingerprint
-from quenchphys.parallel.processes import agreed, any_of, first
+from quenchphys.identity import difference, fingerprint, remembering
+from quenchphys.parallel.processes import agreed, any_of, first, several
 from quenchphys.plain_values import plain
 from quenchphys.stopping import StopRule
+from quenchphys.storage.atomic_files import check_writable, remove_leftovers, set_aside, umask, write_whole
+from quenchphys.storage.checkpoint import Unusable
+from quenchphys.storage.checksum import sealed
 from quenchphys.storage.lock import Lock, beside
-from quenchphys.storage.netcdf import (
-    ENGINE,
-    check_readable,
-    check_writable,
-    remove_leftovers,
-    umask,
-    write_netcdf,
-    write_whole,
-)
+from quenchphys.storage.netcdf import ENGINE, check_readable, write_netcdf
 from workflows.budget import LadderSettings
 from workflows.provenance import OF_ONE_RUN, study_attributes
 
-FORMAT = 4  # of requests and kept files; earlier ones have no fingerprints
+FORMAT = 5  # of requests and kept files; earlier ones have other fingerprints, or none
 FOLDER = ".ladders"  # how the name of the folder of kept files ends
 ORIGIN = "study"  # attribute of a kept file: request and fingerprint, as JSON
 
@@ -82,7 +80,7 @@ class Study:
     call
         What repeats the study, as a user would write it.
     overwrite
-        Replace an existing result.  Ladders of another request are deleted, those of the same are used again.
+        Replace an existing result.  Ladders of the same request are used again, those of another are set aside.
     """
 
     def __init__(
@@ -106,18 +104,20 @@ class Study:
         if not self.display.forecast.stages:
             self.display.forecast.append(plan)
         self._request = _as_read(request)
-        self._fingerprints: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self._memory = ExitStack()
         self._lock: Lock | None = None
         self.path = None if out is None else Path(out)
         if self.path is not None and first():
             self._open(self.path)
 
     def __enter__(self) -> Study:
+        self._memory.enter_context(remembering())
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
         if self._owns_display:
             self.display.close(finished=kind is None)
+        self._memory.close()
         self.close()
 
     def close(self) -> None:
@@ -169,8 +169,9 @@ class Study:
         if file is None:
             return settings.quench(problem, stop, meter, None)
         checkpoint = file.with_suffix(".checkpoint")
+        run = partial(settings.quench, problem, stop, meter)
         try:
-            ladder = settings.quench(problem, stop, meter, checkpoint)
+            ladder = with_checkpoint(run, checkpoint, self.overwrite)
         except Interrupted as stopped:
             raise self._interrupted() from stopped
         ladder.tree.attrs[ORIGIN] = json.dumps(self._origin(problem))
@@ -258,11 +259,7 @@ class Study:
 
     def _origin(self, problem: Any) -> dict[str, Any]:
         """What a kept file of this problem carries; without a problem, the request alone."""
-        if problem is None:
-            return {"request": self._request, "sampled": {}}
-        if id(problem) not in self._fingerprints:
-            self._fingerprints[id(problem)] = problem, _as_read(fingerprint(problem))
-        return {"request": self._request, "sampled": self._fingerprints[id(problem)][1]}
+        return {"request": self._request, "sampled": {} if problem is None else _as_read(fingerprint(problem))}
 
     def _kept(self, load: Callable[[Path], Part], file: Path, problem: Any, label: str) -> Part | None:
         """The ladder, walk or dataset in a file, if there is one that was made for this request and problem."""
@@ -270,7 +267,8 @@ class Study:
             return None
         try:
             found = load(file)
-            why = _why_other(_origin_of(found), self._origin(problem))
+            why = "another program wrote it" if not sealed(file) else ""
+            why = why or _why_other(_origin_of(found), self._origin(problem))
         except ValueError as cause:  # damaged, or something else altogether
             found, why = None, str(cause).rstrip(".")
         if found is not None and not why:
@@ -281,9 +279,8 @@ class Study:
             raise FileExistsError(
                 f"{file} cannot be used ({why}); choose another output, or sample it again (overwrite=True, --overwrite)."
             )
-        self.message(f"{label}: {file} is not used, because {why}")
         if agreed(True) and first():  # every process has read it by now
-            file.unlink()
+            self.message(f"{label}: {file} is set aside as {set_aside(file).name}, because {why}")
         return None
 
     def _open(self, path: Path) -> None:
@@ -308,24 +305,25 @@ class Study:
             self.close()
             raise
 
+    def _why_not_continued(self, folder: Path) -> str:
+        """Why the files in a folder do not belong to this study; empty if they do."""
+        if not (folder / "request.json").exists():
+            return "holds files but no request.json, so nobody knows what they belong to"
+        why = _why_other(_read_request(folder / "request.json"), self._request)
+        return f"holds ladders of another request ({why})" if why else ""
+
     def _open_folder(self, folder: Path) -> None:
         if folder.exists() and not folder.is_dir():
             raise NotADirectoryError(f"Ladders are kept in a folder {self.folder}, but that is a file.")
         if folder.exists() and any(folder.iterdir()):
-            if not (folder / "request.json").exists():
-                raise FileExistsError(
-                    f"{self.folder} holds files but no request.json, so nobody knows what they belong to; move it away, or "
-                    "choose another output."
-                )
-            why = _why_other(_read_request(folder / "request.json"), self._request)
+            why = self._why_not_continued(folder)
             if not why:
                 return
             if not self.overwrite:
                 raise FileExistsError(
-                    f"{self.folder} holds ladders of another request ({why}); choose another output, or overwrite it "
-                    "(overwrite=True, --overwrite)."
+                    f"{self.folder} {why}; choose another output, or set the folder aside (overwrite=True, --overwrite)."
                 )
-            remove_folder(folder)
+            self.message(f"{folder} {why}: set aside as {set_aside(folder).name}")
         text = json.dumps(self._request, indent=2)
         new = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
         write_whole(new / "request.json", lambda part: part.write_text(text))
@@ -333,19 +331,32 @@ class Study:
         new.rename(folder)
 
 
-def remove_folder(folder: Path) -> None:
-    """Remove a folder so that a kill on the way leaves either all of it or a leftover that nobody uses."""
-    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
-    folder.rename(old)  # onto an empty folder
-    shutil.rmtree(old)
+def with_checkpoint(run: Callable[[Path], qp.Ladder], checkpoint: Path, overwrite: bool) -> qp.Ladder:
+    """A ladder and its checkpoint; one of another run, or one that cannot be read, is set aside if asked."""
+    try:
+        return run(checkpoint)
+    except Unusable:
+        if not overwrite or several():
+            raise
+    set_aside(checkpoint)
+    return run(checkpoint)
 
 
-def finished(out: Path, request: Request) -> xr.Dataset | None:
-    """The result in a file, if it is there and answers the same request."""
+def finished(out: Path, request: Request, overwrite: bool = False) -> xr.Dataset | None:
+    """The result in a file, if it is there and answers the same request; an unreadable one may be overwritten."""
     if not out.exists():
         return None
-    result = load_result(out)
-    return result if not _why_other(json.loads(result.attrs["request"]), _as_read(request)) else None
+    try:
+        result = load_result(out)
+        why = _why_other(json.loads(result.attrs["request"]), _as_read(request))
+    except ValueError as cause:
+        if overwrite:
+            return None
+        raise FileExistsError(
+            f"{out} cannot be used ({str(cause).rstrip('.')}); choose another output, or compute it again (overwrite=True, "
+            "--overwrite)."
+        ) from None
+    return None if why else result
 
 
 def load_result(path: str | os.PathLike[str]) -> xr.Dataset:
@@ -408,8 +419,6 @@ def _origin_of(kept: qp.Ladder | qp.Walk | xr.Dataset) -> dict[str, Any]:
 
 def _why_other(before: Request, now: Request) -> str:
     """In what a kept request, or what a kept file carries, is another one; empty if it is the same."""
-    if json.dumps(before, sort_keys=True) == json.dumps(now, sort_keys=True):  # as texts, in which a NaN equals itself
-        return ""
     if not before:
         return "what it was made for cannot be read"
     if before.get("format") != now.get("format"):

@@ -12,6 +12,7 @@ import xarray as xr
 
 import observables
 import quenchphys as qp
+from quenchphys.identity import remembering
 from quenchphys.problem import Problem, view
 from quenchphys.stopping import EvidenceBelow, suggested
 from workflows.budget import LadderSettings, WalkSettings
@@ -25,6 +26,7 @@ HALVINGS, MOST_POINTS = 6, 200
 LEFT_BELOW = 1e-3  # share of Z at the largest beta that may lie below the ladder
 
 
+@remembering()  # the model is part of the request, and carried by the ladder and by its checkpoint
 def partition_function(
     model: Problem,
     beta: Any = 1.0,

@@ -16,22 +16,14 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy import stats
 
 import observables
 import quenchphys as qp
 from observables.peaks import deepest_valley
+from workflows.reproduction.exact import log_energy_density
 
 ROOT = Path(__file__).resolve().parents[2]
 DIMENSIONS = (50, 100, 200)
-
-
-def exact_log_p(problem, energy: np.ndarray) -> np.ndarray:
-    """log P(E) at beta = 1: the chi^2_D density of s = |x|^2 times exp(-U)/U'(s) at U(s) = E, normalised."""
-    s = np.exp(np.linspace(np.log(1e-4), np.log(20 * problem.dim), 400_001))
-    u = problem.radial_energy(s, np)
-    log_p = stats.chi2.logpdf(s, problem.dim) - u - np.log(np.gradient(u, s)) - problem.log_z
-    return np.interp(energy, u, log_p, left=-np.inf, right=-np.inf)
 
 
 def ladder(dim: int, folder: Path) -> qp.Ladder:
@@ -55,7 +47,7 @@ def main() -> None:
             problem = qp.targets.spike_slab(dim)
             found = observables.energy_distribution(ladder(dim, folder), bins=120)
             fine = np.linspace(float(found.energy[0]), float(found.energy[-1]), 20_001)
-            curve = exact_log_p(problem, fine)
+            curve = log_energy_density(problem, fine)
             depth = deepest_valley(curve)[0]
             measured.append((dim, float(found.barrier), float(found.barrier_err), depth))
             print(f"D = {dim}: barrier {measured[-1][1]:.2f}({measured[-1][2]:.2f}), exact {depth:.2f}", flush=True)

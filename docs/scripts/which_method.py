@@ -123,7 +123,6 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
             ax.set(title=TITLES[name], xlabel="energy $E$", ylim=(top - 9, top + 1.5))
             ax.set_ylabel(r"$\log P(E)$")
         axes[0].legend(fontsize=7)
-        figure.tight_layout()
         figure.savefig(path, dpi=160)
 
 

@@ -67,8 +67,8 @@ def check_couplings(problem: ProblemView, rebuilt: Callable[[str, float], Any]) 
 def rebuilt_by_itself(problem: ProblemView, name: str, value: float) -> Any:
     """The problem at another value of a coupling: by its own `with_coupling`, or by an argument or attribute of that name.
 
-    An object is built again by its own constructor, because attributes may follow from each other.  Only a class that has
-    none is copied and its attribute set.  None where neither is possible.
+    An object is built again by its own constructor, because attributes may follow from each other.  Where that is not
+    possible it is copied and its attribute set.  None where neither is possible, or U does not depend on the attribute.
     """
     own: Any = problem.problem
     if problem.defines("with_coupling"):
@@ -83,15 +83,27 @@ def rebuilt_by_itself(problem: ProblemView, name: str, value: float) -> Any:
             setattr(other, name, value)
             return other
         arguments = {p: getattr(own, p) for p in inspect.signature(type(own)).parameters}
-        if name not in arguments:
-            return None
-        again = type(own)(**arguments)
         # A constructor that does not give the same state back does not keep its arguments as they were.
-        if ObjectState(again) != ObjectState(own):
-            return None
-        return type(own)(**(arguments | {name: value}))
+        if name in arguments and ObjectState(type(own)(**arguments)) == ObjectState(own):
+            return type(own)(**(arguments | {name: value}))
     except Exception:  # whatever a constructor says: the problem cannot be built in this way
+        pass
+    return _with_attribute(problem, name, value)
+
+
+def _with_attribute(problem: ProblemView, name: str, value: float) -> Any:
+    """A copy of an object with another value of an attribute; None where U does not follow it."""
+    own: Any = problem.problem
+    try:
+        other = copy.copy(own)
+        setattr(other, name, value)
+    except Exception:  # an object that cannot be copied or changed
         return None
+    if value == getattr(own, name):
+        return other
+    x = drawn(problem.as_argument())
+    here, there = (np.asarray(values_at(one.as_argument(), x)["energy"]) for one in (problem, view(other)))
+    return None if np.array_equal(here, there, equal_nan=True) else other
 
 
 def _is_number(value: Any) -> bool:

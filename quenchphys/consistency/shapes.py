@@ -47,7 +47,10 @@ def check_shapes(problem: Any) -> None:
     for name in ("energy", "log_prior"):
         _check_gradient(model, name, configuration)
     _check_observables(model, configuration)
-    for number, symmetry in enumerate(model.symmetries):
+    own = getattr(problem, "symmetries", ())
+    if not isinstance(own, list | tuple) or not all(map(callable, own)):
+        raise TypeError(f"symmetries must be a tuple of functions of one configuration; {own!r} was given")
+    for number, symmetry in enumerate(own):
         moved = _result(model, f"symmetry {number}", symmetry, configuration)
         if getattr(moved, "shape", None) != configuration.shape:
             raise ValueError(
@@ -65,8 +68,8 @@ def _check_prior(problem: ProblemView) -> jax.ShapeDtypeStruct:
             f"sample_prior(key, n) must return an array (n, ...) with one configuration in each row; "
             f"for n=7 it returned {_in_words(draws)}"
         )
-    if not jnp.issubdtype(draws.dtype, jnp.floating):
-        raise ValueError(f"sample_prior must return floating-point configurations; it returned {_in_words(draws)}")
+    if not jnp.issubdtype(draws.dtype, jnp.floating) or jnp.finfo(draws.dtype).bits < 32:
+        raise ValueError(f"sample_prior must return floating-point configurations (float32); it returned {_in_words(draws)}")
     return jax.ShapeDtypeStruct(draws.shape[1:], draws.dtype)
 
 
@@ -101,6 +104,9 @@ def _check_basis(problem: ProblemView, configuration: jax.ShapeDtypeStruct) -> N
     basis = problem.basis
     if basis is None:
         return
+    for name in ("to_modes", "from_modes", "precision"):
+        if not hasattr(basis, name):
+            raise TypeError(f"a basis has to_modes, from_modes and precision; {basis!r} has no {name}")
     dimension = math.prod(configuration.shape)
     batch = jax.ShapeDtypeStruct((7, *configuration.shape), configuration.dtype)
     modes = _result(problem, "to_modes of the basis", basis.to_modes, batch)

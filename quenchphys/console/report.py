@@ -129,6 +129,8 @@ def _doubts(ladder: Ladder) -> list[str]:
     outcomes = enumerate(json.loads(ladder.attrs.get("replica_outcomes", "[]")))
     others = [f"replica {r} ended with {outcome!r}" for r, outcome in outcomes if outcome != ladder.outcome.value]
     lines = [f"Not all replicas ended alike: {', '.join(others)}"] if others else []
+    if "unverified" in ladder.attrs:
+        lines.append(f"Not verified: {ladder.attrs['unverified']}, so nobody can tell whether it was changed")
     if ladder.attrs.get("undefined_draws"):
         lines.append(f"{ladder.attrs['undefined_draws']} prior draws had an undefined (NaN) energy")
     if ladder.method == "quench" and (doubt := too_soft(ladder)):

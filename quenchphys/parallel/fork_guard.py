@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import jax
@@ -48,8 +49,9 @@ def _after_fork() -> None:
     if isinstance(devices, NoDevices) or not devices:
         return
     _inherited = True
-    jax.clear_caches()
-    bridge._backends, bridge._default_backend = NoDevices(), None
+    with suppress(Exception):
+        jax.clear_caches()
+        bridge._backends, bridge._default_backend = NoDevices(), None
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -237,7 +237,9 @@ def advance(model: ProblemView, settings: NestedSettings, course: Descent) -> No
             break
         at: Any = jax.tree.map(lambda array, k=k: array[k], block)
         course.album.offer(evidence.levels, particle, at.configurations)
+        running = evidence.running
         log_volume.append(evidence.add(standing(at, evidence, settings, log_ratio)))
+        drop_tied(at, evidence, running, settings)
     births = np.full_like(block.energy, -math.log(settings.births))
     rows = {
         "parameter": block.parameter,
@@ -251,6 +253,18 @@ def advance(model: ProblemView, settings: NestedSettings, course: Descent) -> No
     }
     recorded = {name: np.array(value[: len(log_volume)]) for name, value in rows.items()}
     course.record.extend(**blanked(recorded, first, evidence.level_count))
+
+
+def drop_tied(at: Level, evidence: Evidence, running: np.ndarray, settings: NestedSettings) -> None:
+    """End replicas whose live points can no longer be ranked at the wall before, whose births cover all that is below it.
+
+    At the bottom of the energy, flat or as far as single precision tells energies apart, nothing is missing: converged.
+    """
+    for r in running[at.at_wall[running] > TIED_SHARE * settings.births]:
+        evidence.level_count[r] -= 1
+        left = at.parameter[r] - at.live_energy[r].min()
+        if left < settings.particles * np.spacing(np.abs(at.parameter[r])):
+            evidence.outcomes[r] = Outcome.CONVERGED
 
 
 def standing(at: Level, evidence: Evidence, settings: NestedSettings, log_ratio: float) -> Any:

@@ -23,7 +23,7 @@ from quenchphys.tuning.dual_averaging import DualAveraging
 from quenchphys.tuning.mutation_count import MutationCount
 from quenchphys.version import __version__
 
-FORMAT = 6  # of a checkpoint
+FORMAT = 7  # of a checkpoint
 GROUPS = ("point", "seen", "tuner")  # parts of a state that have parts
 
 

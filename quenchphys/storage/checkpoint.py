@@ -32,13 +32,17 @@ from quenchphys.console.messages import one_line, why_not_written
 from quenchphys.identity import difference
 from quenchphys.parallel.processes import agreed, first
 from quenchphys.plain_values import plain, real, whole
+from quenchphys.storage.atomic_files import remove_leftovers, write_whole
 from quenchphys.storage.lock import Lock
-from quenchphys.storage.netcdf import remove_leftovers, write_whole
 from quenchphys.storage.record import check_record
 
 GENERATIONS = 2
 PATIENCE = 7 * 24 * 3600  # seconds that a generation may take: a run may be stopped while it is written
 Arrays = dict[str, np.ndarray]
+
+
+class Unusable(ValueError):
+    """A checkpoint of another run, or one that cannot be read."""
 
 
 class Generation(NamedTuple):
@@ -130,8 +134,8 @@ class Store:
                 )
             text = json.dumps(now, indent=2)
             write_whole(folder / "run.json", lambda part: part.write_text(text))
-        elif json.dumps(before, sort_keys=True) != json.dumps(now, sort_keys=True):  # a NaN equals itself as text
-            raise ValueError(_refusal(folder, before, now))
+        elif difference(before, now):
+            raise Unusable(_refusal(folder, before, now))
 
     @property
     def record(self) -> Path:
@@ -176,7 +180,7 @@ class Store:
             return found
         if generations:
             # They may be readable elsewhere or later, so a run that begins again does not delete them.
-            raise ValueError(
+            raise Unusable(
                 f"No checkpoint in {self.folder} can be read ({why}); move the folder away, or give another one."
             )
         return None
@@ -306,5 +310,5 @@ def _read_json(file: Path) -> dict[str, Any] | None:
     try:
         found = json.loads(file.read_text())
     except (OSError, ValueError):
-        raise ValueError(f"{file} cannot be read, so the checkpoint beside it cannot be used.") from None
+        raise Unusable(f"{file} cannot be read, so the checkpoint beside it cannot be used.") from None
     return found if isinstance(found, dict) else {}

@@ -24,14 +24,21 @@ def seal(path: Path) -> None:
         file.write(MARK + digest.encode() + b"\n")
 
 
+def sealed(path: Path) -> bool:
+    """Whether the file has a seal, be it the right one or not."""
+    with open(path, "rb") as file:
+        file.seek(max(0, path.stat().st_size - LENGTH))
+        end = file.read(LENGTH)
+    return len(end) == LENGTH and end.startswith(MARK)
+
+
 def broken(path: Path) -> bool:
     """Whether the file has a seal that does not fit its contents, or the remains of one."""
     size = path.stat().st_size
-    with open(path, "rb") as file:
-        file.seek(max(0, size - LENGTH))
-        end = file.read(LENGTH)
-    if len(end) == LENGTH and end.startswith(MARK):
-        return end[len(MARK) : -1].decode("ascii", "replace") != _digest(path, size - LENGTH)
+    if sealed(path):
+        with open(path, "rb") as file:
+            file.seek(size - LENGTH + len(MARK))
+            return file.read(64).decode("ascii", "replace") != _digest(path, size - LENGTH)
     own = _end_of_hdf5(path)
     return own is not None and size > own
 

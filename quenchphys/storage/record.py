@@ -23,7 +23,7 @@ import numpy as np
 
 from quenchphys.console.messages import why_not_written
 from quenchphys.parallel.processes import first
-from quenchphys.storage.netcdf import write_whole
+from quenchphys.storage.atomic_files import write_whole
 
 MEMORY_LIMIT = 1 << 30
 
@@ -49,9 +49,8 @@ class Column:
         self.shape, self.dtype = rows.shape[1:], rows.dtype
         self._rows += len(rows)
         if self._file:
-            rows = np.ascontiguousarray(rows)
-            self.digest.update(rows.reshape(-1).view(np.uint8).data)
-            rows.tofile(self._file)
+            self.digest.update(_bytes(rows))
+            self._file.write(_bytes(rows))
         else:
             self._blocks.append(np.asarray(rows))
 
@@ -59,7 +58,7 @@ class Column:
         """Move everything to a temporary file, which vanishes with the array mapped onto it."""
         file = self._file = tempfile.TemporaryFile(prefix="quenchphys-")  # noqa: SIM115
         for block in self._blocks:
-            np.ascontiguousarray(block).tofile(file)
+            file.write(_bytes(block))
         self._blocks = []
 
     def flush(self) -> None:
@@ -67,6 +66,18 @@ class Column:
         if self._file:
             self._file.flush()
             os.fsync(self._file.fileno())
+
+    @property
+    def as_written(self) -> bool:
+        """Whether the file of a checkpoint holds what was written to it."""
+        assert self._file is not None
+        self._file.flush()
+        # Read through the open file: it may have lost its name.
+        with open(os.dup(self._file.fileno()), "rb") as file:
+            file.seek(0)
+            found = _digest(file, self._rows * math.prod(self.shape) * self.dtype.itemsize)
+            file.seek(0, os.SEEK_END)
+        return found.digest() == self.digest.digest()
 
     def finish(self, rows: int) -> np.ndarray:
         """The first `rows` rows, as (replica, level, ...)."""
@@ -101,7 +112,8 @@ class Record:
                 column.extend(np.fromfile(path, kept.dtype, size // kept.dtype.itemsize).reshape(rows, *kept.shape))
                 record._columns[kept.name] = column
                 continue
-            digest = _digest(path, size)
+            with open(path, "rb") as old:
+                digest = _digest(old, size)
             if path.stat().st_size > size:
                 # A ladder may still be mapped onto the longer file, so it is replaced, not cut.
                 write_whole(path, partial(_copy_beginning, path, size), overwrite=True)
@@ -144,8 +156,17 @@ class Record:
             write_whole(self._folder / "columns.json", lambda part: part.write_text(json.dumps(listed)), overwrite=True)
 
     def finish(self, rows: int) -> dict[str, np.ndarray]:
-        """The first `rows` levels of every column, as (replica, level, ...)."""
-        return {name: column.finish(rows) for name, column in self._columns.items()}
+        """The first `rows` levels of every column, as (replica, level, ...); refused if another program changed a file."""
+        with self._in_words():
+            on_disk = self._folder is not None
+            changed = [name for name, column in self._columns.items() if on_disk and not column.as_written]
+        if changed:
+            raise ValueError(
+                f"The record in {self._folder} was changed while the run was writing to it ({changed[0]}); run the same "
+                "call again to continue from before."
+            )
+        with self._in_words():
+            return {name: column.finish(rows) for name, column in self._columns.items()}
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
@@ -184,7 +205,9 @@ def check_record(folder: Path, rows: int, seal: Mapping[str, np.ndarray]) -> Non
         size = kept.size(rows)
         if not path.exists() or path.stat().st_size < size:
             raise ValueError(f"the record in {folder} is shorter than its checkpoint says: {kept.name} has too few levels")
-        if _digest(path, size).digest() != np.asarray(seal[f"record {kept.name}"], np.uint8).tobytes():
+        with open(path, "rb") as file:
+            found = _digest(file, size).digest()
+        if found != np.asarray(seal[f"record {kept.name}"], np.uint8).tobytes():
             raise ValueError(f"the record in {folder} is not as it was written: {kept.name} was changed")
 
 
@@ -210,12 +233,17 @@ def _listed(folder: Path) -> list[tuple[Path, Kept]]:
     return [(_file(folder, number), column) for number, column in enumerate(kept)]
 
 
-def _digest(path: Path, size: int) -> Any:
+def _bytes(array: np.ndarray) -> memoryview:
+    """What an array has in memory.  Its own `tofile` does not say why a file cannot be written."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def _digest(file: IO[bytes], size: int) -> Any:
+    """Digest of the next bytes of a file."""
     found = hashlib.sha256()
-    with open(path, "rb") as file:
-        while size > 0 and (part := file.read(min(size, 1 << 22))):
-            found.update(part)
-            size -= len(part)
+    while size > 0 and (part := file.read(min(size, 1 << 22))):
+        found.update(part)
+        size -= len(part)
     return found
 
 

@@ -245,3 +245,16 @@ def test_a_mapped_record_is_given_back_and_read_again(tmp_path):
     assert not array.flags.writeable
     streaming.release(array)
     np.testing.assert_array_equal(array, values.swapaxes(0, 1))
+
+
+def test_a_record_that_was_changed_during_the_run_does_not_become_a_ladder(tmp_path):
+    """Its files are mapped, so a change would be read back as if it had been sampled."""
+    record = Record(folder=tmp_path)
+    record.extend(x=np.ones((4, 2), np.float32), y=np.ones((4, 2), np.float32))
+    (tmp_path / "column-000.bin").unlink()  # what is open stays as it is
+    record.flush()
+    assert (record.finish(4)["x"] == 1).all()
+    with open(tmp_path / "column-001.bin", "r+b") as file:
+        file.write(b"2")
+    with pytest.raises(ValueError, match=r"The record in .* was changed while the run was writing to it \(y\)"):
+        record.finish(4)

@@ -2,12 +2,18 @@
 
 Every setting of every public function gets values of the wrong kind, sign, size and shape.  A value may be refused by a
 ValueError, a TypeError, a MemoryError or an OSError of one line, or taken; nothing else may happen, and least of all after
-sampling has begun.
+sampling has begun.  A new public function is one row of `FUNCTIONS`.
+
+    pytest -n 0 -s tests/workflows/test_faulty_settings.py      prints how many of which kind were tried
 """
 
 from __future__ import annotations
 
 import warnings
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import jax
@@ -23,8 +29,8 @@ import workflows
 
 REFUSALS = (ValueError, TypeError, MemoryError, OSError)
 TARGET = qp.targets.gaussian(3)
-START = np.zeros((8, 1, 3), np.float32)
-FEW = settings(max_examples=50, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+EXAMPLES = 35
+FEW = settings(max_examples=EXAMPLES, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 
 numbers = st.one_of(
     st.sampled_from([0, 1, -1, 2, 7, 2**31, 2**32, 2**63, 2**64, 10**30, 0.0, 0.5, 1.0, -1.0, 2.5, 1e-300, 1e300]),
@@ -44,6 +50,62 @@ odd = st.one_of(
 )
 
 
+class Function(NamedTuple):
+    """A public function, settings with which it works, and the names of those that get odd values."""
+
+    call: Callable[..., Any]
+    usual: dict[str, Any]
+    odd: str
+
+
+PHASE = lattices.phase_fields(lattices.phi6(L=6, mu2=2.3))["disordered"]
+LADDER = {"problem": TARGET, "particles": 16, "replicas": 1}
+POINT = {"bracket": (2.2, 2.5), "progress": False}
+CHAINS = {"problem": TARGET, "start": np.zeros((8, 1, 3), np.float32), "energy": np.arange(4.0), "sweeps": 16}
+OF_A_POINT = "bracket model coupling pilot_particles pilot_replicas groups chains sweeps seed softness lam eta"
+
+FUNCTIONS = {
+    "quench": Function(
+        qp.quench,
+        LADDER,
+        "particles replicas seed softness target_ess resample_ess kernel stop levels draws_per_particle configurations "
+        "max_levels checkpoint devices",
+    ),
+    "temper": Function(qp.temper, LADDER, "particles replicas seed target_ess kernel stop betas"),
+    "multicanonical": Function(
+        qp.multicanonical, CHAINS | {"log_weight": np.zeros(4)}, "start energy log_weight sweeps warm_up kernel seed"
+    ),
+    "bridge": Function(
+        qp.bridge, {"problem": PHASE, "sweeps": 16}, "problem error betas groups sweeps warm_up kernel seed devices"
+    ),
+    "nested": Function(qp.nested, LADDER, "particles replicas seed replaced steps stop configurations max_levels"),
+    "chains": Function(qp.chains, {"problem": TARGET, "draws": 4}, "kernel chains draws tune thin beta seed fields"),
+    "phi6": Function(lattices.phi6, {"L": 4, "mu2": 2.3}, "L shape dim mu2 lam eta m0_sq stiffness"),
+    "phi4": Function(lattices.phi4, {"L": 4, "mu2": -0.7, "lam": 0.125}, "L shape dim mu2 lam m0_sq stiffness"),
+    "coexistence": Function(workflows.coexistence, POINT | {"L": 4}, f"L shape {OF_A_POINT}"),
+    "finite_size_scaling": Function(
+        workflows.finite_size_scaling, POINT | {"sizes": [2, 3, 4]}, f"sizes order particles {OF_A_POINT}"
+    ),
+    "partition_function": Function(
+        workflows.partition_function,
+        {"model": TARGET, "progress": False},
+        "beta particles replicas seed softness model",
+    ),
+    "calibrate": Function(
+        workflows.calibrate, {"problem": TARGET, "progress": False}, "seeds beta particles replicas seed softness problem"
+    ),
+}
+BEGINNINGS = (  # where the functions begin to sample
+    "quenchphys.smc.loop.begin",
+    "quenchphys.samplers.quenched.read_softness",
+    "quenchphys.samplers.multicanonical_chains.programs",
+    "quenchphys.samplers.bridge_chains.Chains",
+    "quenchphys.samplers.nested_slices.begin",
+    "quenchphys.samplers.gradient_chains.run",
+    "workflows.budget.LadderSettings.quench",
+)
+
+
 class Begun(Exception):
     """Sampling begins here."""
 
@@ -53,78 +115,50 @@ def begin(*_, **__):
 
 
 def outcome(call) -> str:
-    """The refusal of a call, or nothing if sampling began."""
-    with warnings.catch_warnings():
+    """What came of a call: a refusal, sampling that began, or a value."""
+    with ExitStack() as patches, warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        for place in BEGINNINGS:
+            patches.enter_context(patch(place, begin))
         try:
             call()
         except Begun:
-            return ""
+            return "began"
         except REFUSALS as refused:
             assert str(refused).strip() and len(str(refused).splitlines()) == 1, repr(refused)
-            return str(refused)
-    return ""
+            return type(refused).__name__
+    return "taken"
 
 
-QUENCH = ["particles", "replicas", "seed", "softness", "target_ess", "resample_ess", "kernel", "stop", "levels"]
-QUENCH += ["draws_per_particle", "configurations", "max_levels", "checkpoint", "devices"]
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_settings(name, tmp_path_factory):
+    function, found = FUNCTIONS[name], {}
+
+    @FEW
+    @given(st.dictionaries(st.sampled_from(function.odd.split()), odd, min_size=1, max_size=3))
+    def tried(chosen):
+        text = repr(chosen)
+        if isinstance(chosen.get("checkpoint"), str | bytes):
+            chosen["checkpoint"] = tmp_path_factory.mktemp("run")
+        found[text] = outcome(lambda: function.call(**function.usual | chosen))
+
+    tried()
+    _count(name, found)
 
 
-@FEW
-@given(st.dictionaries(st.sampled_from(QUENCH), odd, min_size=1, max_size=3))
-def test_quench(tmp_path_factory, chosen):
-    if "checkpoint" in chosen and isinstance(chosen["checkpoint"], str | bytes):
-        chosen["checkpoint"] = tmp_path_factory.mktemp("run")
-    with patch("quenchphys.smc.loop.begin", begin), patch("quenchphys.samplers.quenched.read_softness", begin):
-        outcome(lambda: qp.quench(TARGET, **{"particles": 16, "replicas": 1} | chosen))
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_usual_settings_are_taken(name):
+    """The test above would pass if nothing ever were."""
+    function = FUNCTIONS[name]
+    assert outcome(lambda: function.call(**function.usual)) in ("began", "taken")
 
 
-@FEW
-@given(st.dictionaries(st.sampled_from(["particles", "replicas", "seed", "target_ess", "kernel", "stop", "betas"]), odd))
-def test_temper(chosen):
-    with patch("quenchphys.smc.loop.begin", begin):
-        outcome(lambda: qp.temper(TARGET, **{"particles": 16, "replicas": 1} | chosen))
-
-
-@FEW
-@given(st.dictionaries(st.sampled_from(["start", "energy", "log_weight", "sweeps", "warm_up", "kernel", "seed"]), odd))
-def test_multicanonical(chosen):
-    usual = {"start": START, "energy": np.arange(4.0), "log_weight": np.zeros(4), "sweeps": 16}
-    with patch("quenchphys.samplers.multicanonical_chains.programs", begin):
-        outcome(lambda: qp.multicanonical(TARGET, **usual | chosen))
-
-
-@FEW
-@given(st.dictionaries(st.sampled_from(["L", "shape", "dim", "mu2", "lam", "eta", "m0_sq", "stiffness"]), odd, max_size=4))
-def test_phi6(chosen):
-    outcome(lambda: lattices.phi6(**{"L": 4, "mu2": 2.3} | chosen))
-
-
-POINT = ["L", "bracket", "model", "coupling", "shape", "pilot_particles", "pilot_replicas", "groups", "chains", "sweeps"]
-POINT += ["seed", "softness", "lam", "eta"]
-
-
-@FEW
-@given(st.dictionaries(st.sampled_from(POINT), odd, min_size=1, max_size=3))
-def test_coexistence(chosen):
-    with patch("workflows.budget.LadderSettings.quench", begin):
-        outcome(lambda: workflows.coexistence(**{"L": 4, "bracket": (2.2, 2.5), "progress": False} | chosen))
-
-
-@FEW
-@given(st.dictionaries(st.sampled_from(["sizes", "order", "particles", *POINT[1:]]), odd, min_size=1, max_size=3))
-def test_finite_size_scaling(chosen):
-    chosen.pop("shape", None)
-    usual = {"sizes": [2, 3, 4], "bracket": (2.2, 2.5), "progress": False}
-    with patch("workflows.budget.LadderSettings.quench", begin):
-        outcome(lambda: workflows.finite_size_scaling(**usual | chosen))
-
-
-@FEW
-@given(st.dictionaries(st.sampled_from(["beta", "particles", "replicas", "seed", "softness", "model"]), odd, min_size=1))
-def test_partition_function(chosen):
-    with patch("workflows.budget.LadderSettings.quench", begin):
-        outcome(lambda: workflows.partition_function(**{"model": TARGET, "progress": False} | chosen))
+def _count(name: str, found: dict[str, str]) -> None:
+    """Print how many distinct inputs there were and what came of them; most must have been distinct, and many faulty."""
+    kinds = Counter(found.values())
+    print(f"\n{name}: {len(found)} distinct inputs, " + ", ".join(f"{n} {kind}" for kind, n in kinds.most_common()), end="")
+    assert len(found) >= 0.85 * EXAMPLES
+    assert len(found) - kinds["began"] - kinds["taken"] >= EXAMPLES / 3
 
 
 class Model:
@@ -147,15 +181,33 @@ labels = st.dictionaries(
 )
 
 
-@FEW
-@given(functions, labels)
-def test_models(functions, labels):
-    made = {name: lambda self, *_, value=value: value for name, value in functions.items()}
-    with patch("quenchphys.smc.loop.begin", begin):
-        outcome(lambda: qp.quench(type("Faulty", (Model,), made | labels)(), particles=16, replicas=1))
+def test_models():
+    found = {}
+
+    @FEW
+    @given(functions, labels)
+    def tried(functions, labels):
+        made = {name: lambda self, *_, value=value: value for name, value in functions.items()}
+        faulty = type("Faulty", (Model,), made | labels)()
+        found[repr((functions, labels))] = outcome(lambda: qp.quench(faulty, particles=16, replicas=1))
+
+    tried()
+    _count("models", found)
 
 
-def test_a_right_model_begins():
-    """The tests above would pass if nothing ever did."""
-    with patch("quenchphys.smc.loop.begin", begin), pytest.raises(Begun):
-        qp.quench(Model(), particles=16, replicas=1)
+@pytest.mark.parametrize(
+    ("part", "says"),
+    [
+        ({"sample_prior": lambda self, key, n: jax.random.normal(key, (n, 3), jnp.float16)}, r"\(float32\); .* float16"),
+        ({"sample_prior": lambda self, key, n: jax.random.normal(key, (n, 3), jnp.bfloat16)}, r"\(float32\); .* bfloat16"),
+        ({"energy_and_grad": lambda self, x: ((x * x).sum(-1), x[:, :2])}, "energy_and_grad"),
+        ({"symmetries": 3}, "symmetries"),
+        ({"symmetries": (lambda x: x[:2],)}, "symmetry 0 must return a configuration of shape"),
+        ({"basis": "modes"}, "basis"),
+        ({"basis": qp.SiteBasis((3,), jnp.ones(2))}, "basis"),
+    ],
+)
+def test_parts_of_the_wrong_shape_or_type(part, says):
+    with pytest.raises((ValueError, TypeError), match=says) as refused:
+        qp.quench(type("Faulty", (Model,), part)(), particles=16, replicas=1)
+    assert len(str(refused.value).splitlines()) == 1

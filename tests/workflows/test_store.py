@@ -15,12 +15,13 @@ import xarray as xr
 
 import quenchphys as qp
 import workflows
+from quenchphys.storage.checkpoint import Unusable
 from quenchphys.storage.lock import InUse, Lock
 from tests.support import synthetic
 from tests.support.mean_field_model import one_site
 from workflows.command_line import main
 from workflows.model_family import family_of
-from workflows.store import Study, finished, request_of
+from workflows.store import Study, finished, request_of, with_checkpoint
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUEST = request_of("test", {"model": "one site"}, {"seed": 0})
@@ -125,26 +126,38 @@ def test_a_second_command_ends_with_code_2_and_one_sentence(kept, capsys):
 
 def test_a_folder_without_a_request_is_never_taken_up(kept):
     (kept.parent / "run.ladders/request.json").unlink()
-    for overwrite in (False, True):
-        with pytest.raises(FileExistsError, match=r"run.ladders holds files but no request.json"):
-            again(kept, overwrite=overwrite)
-    assert (kept.parent / "run.ladders/pilot.nc").exists()
+    with pytest.raises(FileExistsError, match=r"run.ladders holds files but no request.json"):
+        again(kept)
+    assert again(kept, overwrite=True) == 1
+    assert (kept.parent / "run.replaced-1.ladders/pilot.nc").exists()
 
 
-def test_a_kill_within_the_removal_leaves_nothing_to_take_up(kept, monkeypatch):
-    """Whatever file goes first, the folder has lost its name before."""
+def test_ladders_of_another_request_are_set_aside_and_can_be_used_again(kept):
+    other = REQUEST | {"seed": 1}
+    with pytest.raises(FileExistsError, match=r"another request \(seed was 0 and is now 1\).*set the folder aside"):
+        again(kept, other)
+    assert again(kept, other, overwrite=True) == 1
+    assert again(kept.with_name("run.replaced-1.nc")) == 0  # the first request, under the name of its folder
+    assert again(kept, overwrite=True) == 1
+    assert again(kept.with_name("run.replaced-2.nc"), other) == 0
+    assert sorted(entry.name for entry in kept.parent.iterdir()) == [
+        "run.ladders",
+        "run.replaced-1.ladders",
+        "run.replaced-2.ladders",
+    ]
 
-    def killed(folder):
-        next(Path(folder).glob("request.json")).unlink()
+
+def test_a_kill_after_the_folder_was_set_aside_leaves_nothing_to_take_up(kept, monkeypatch):
+    def killed(*_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "rmtree", killed)
+        patch.setattr("workflows.store.tempfile.mkdtemp", killed)
         with pytest.raises(KeyboardInterrupt):
             again(kept, REQUEST | {"seed": 1}, overwrite=True)
     assert not kept.with_suffix(".ladders").exists()
     assert again(kept, REQUEST | {"seed": 1}) == 1
-    assert [entry.name for entry in kept.parent.iterdir()] == ["run.ladders"]
+    assert again(kept.with_name("run.replaced-1.nc")) == 0
 
 
 def test_a_folder_appears_with_its_request(tmp_path, monkeypatch):
@@ -187,6 +200,7 @@ def test_a_ladder_of_another_request_in_the_right_folder_is_not_used(kept, tmp_p
         again(kept)
     assert again(kept, overwrite=True) == 1
     assert again(kept) == 0
+    assert (kept.with_suffix(".ladders") / "pilot.replaced-1.nc").exists()
 
 
 def test_a_ladder_of_an_edited_model_is_not_used(kept):
@@ -203,6 +217,18 @@ def test_a_ladder_that_says_nothing_of_its_origin_is_not_used(kept):
         again(kept)
 
 
+def test_a_ladder_that_another_program_wrote_is_not_used(kept):
+    """It has no checksum; `quenchphys.load` reads it."""
+    file = kept.with_suffix(".ladders") / "pilot.nc"
+    tree = qp.load(file).tree
+    file.unlink()
+    tree.to_netcdf(file, engine="h5netcdf")
+    with pytest.raises(FileExistsError, match=r"pilot.nc cannot be used \(another program wrote it\)"):
+        again(kept)
+    qp.load(file).save(file, overwrite=True)
+    assert again(kept) == 0
+
+
 def test_a_damaged_ladder_is_sampled_again_only_if_asked(kept):
     file = kept.with_suffix(".ladders") / "pilot.nc"
     content = bytearray(file.read_bytes())
@@ -211,6 +237,24 @@ def test_a_damaged_ladder_is_sampled_again_only_if_asked(kept):
     with pytest.raises(FileExistsError, match=r"not as it was written.*--overwrite"):
         again(kept)
     assert again(kept, overwrite=True) == 1
+
+
+@pytest.mark.parametrize("fault", ["another run: seed was 3 and is now 0", "run.json cannot be read"])
+def test_a_checkpoint_that_cannot_be_continued_is_set_aside_only_if_asked(fault, tmp_path):
+    folder, runs = tmp_path / "ladder.checkpoint", []
+
+    def run(checkpoint):
+        runs.append(checkpoint.exists())
+        if checkpoint.exists():
+            raise Unusable(fault)
+        return "ladder"
+
+    folder.mkdir()
+    with pytest.raises(ValueError, match=fault):
+        with_checkpoint(run, folder, overwrite=False)
+    assert with_checkpoint(run, folder, overwrite=True) == "ladder"
+    assert runs == [True, True, False]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["ladder.replaced-1.checkpoint"]
 
 
 def walk(problem, out, request=REQUEST, overwrite=False) -> int:
@@ -263,6 +307,10 @@ def test_an_edited_function_is_another_request(tmp_path):
         study.finish(xr.Dataset(attrs={"workflow": "coexistence"}))
     assert finished(tmp_path / "size.nc", before) is not None
     assert finished(tmp_path / "size.nc", edited) is None
+    (tmp_path / "size.nc").write_bytes((tmp_path / "size.nc").read_bytes()[:-9])
+    with pytest.raises(FileExistsError, match=r"size.nc cannot be used .*not as it was written.*--overwrite"):
+        finished(tmp_path / "size.nc", before)
+    assert finished(tmp_path / "size.nc", before, overwrite=True) is None
 
 
 def test_a_function_that_allows_few_values_still_has_a_request():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from argparse import ArgumentParser, Namespace
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 
 from workflows.commands import Command, Exit, arguments
@@ -21,9 +22,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(chosen: Namespace) -> Exit:
     import observables
     from quenchphys.parallel.processes import first
-    from quenchphys.storage.netcdf import check_writable
+    from quenchphys.storage.atomic_files import check_writable
     from workflows.budget import LadderSettings
     from workflows.commands.output import trust
+    from workflows.store import with_checkpoint
 
     problem = arguments.problem(chosen)
     usual = {"particles": QUENCH_PARTICLES, "replicas": QUENCH_REPLICAS}
@@ -34,7 +36,8 @@ def run(chosen: Namespace) -> Exit:
         raise ValueError(f"The ladder cannot be called {chosen.out}, because its checkpoint is a folder of that name.")
     with _alone(chosen.out, checkpoint):
         check_writable(chosen.out, overwrite=chosen.overwrite)
-        ladder = settings.quench(problem, None, chosen.progress, checkpoint)
+        run = partial(settings.quench, problem, None, chosen.progress)
+        ladder = with_checkpoint(run, checkpoint, chosen.overwrite)
         ladder.save(chosen.out, overwrite=chosen.overwrite)
         if first():
             shutil.rmtree(checkpoint)
@@ -46,8 +49,8 @@ def run(chosen: Namespace) -> Exit:
 def _alone(out: Path, checkpoint: Path) -> AbstractContextManager[object]:
     """The lock of the output, until the ladder is written and its checkpoint removed."""
     from quenchphys.parallel.processes import first
+    from quenchphys.storage.atomic_files import check_writable, remove_leftovers
     from quenchphys.storage.lock import Lock, beside
-    from quenchphys.storage.netcdf import check_writable, remove_leftovers
 
     if not first():
         return nullcontext()

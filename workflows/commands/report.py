@@ -15,7 +15,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(chosen: Namespace) -> Exit:
-    from quenchphys.storage.netcdf import write_whole
+    from quenchphys.storage.atomic_files import write_whole
     from workflows.commands.output import read, trust
     from workflows.report.contents import page_of
 

@@ -51,7 +51,7 @@ def listing() -> list[str]:
     from workflows.reproduction import experiments
     from workflows.reproduction.experiment import Effort
 
-    lines = ["Tables and figures of the paper; times are for two cores.", ""]
+    lines = ["Tables and figures of the paper.  Times are for two idle cores; those of long runs are estimates.", ""]
     for one in experiments().values():
         times = ", ".join(f"{effort.value} {_time(one.minutes[effort])}" for effort in Effort)
         lines += [f"  {one.name:<16}{one.shows}", f"{'':18}{one.label} of the paper; needs {one.needs}; {times}", ""]

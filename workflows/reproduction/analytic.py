@@ -143,7 +143,7 @@ QUICK_DIMS = {"gaussian": [10, 100], "spike_slab": [10, 50], "bimodal": [10]}
 DIMS = {name: [dim for target, dim in PAPER if target == name] for name in SEEDS}
 FEW = {  # what fits into an hour, where the paper's population does not
     "gaussian 1000": {"particles": 200},
-    "gaussian 10000": {"particles": 200, "replicas": 2},
+    "gaussian 10000": {"particles": 100, "replicas": 2},
     "gaussian 10000 QES": {"particles": 48, "replicas": 2, "steps": 32, "target_ess": 0.6},
     "gaussian 10000 QES, auto": {"particles": 300, "replicas": 2},
     "spike_slab 200": {"particles": 400},
@@ -168,7 +168,7 @@ EXPERIMENT = Experiment(
             "only": {NS: _nested([10, 100], [10, 50], [10, 50])},
         },
     },
-    {Effort.QUICK: 3, Effort.STANDARD: 60, Effort.PAPER: 15 * 1440},
+    {Effort.QUICK: 3, Effort.STANDARD: 60, Effort.PAPER: 14400},
     run,
     figure,
     needs="the extra rivals for NS",

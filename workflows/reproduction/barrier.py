@@ -141,9 +141,9 @@ EXPERIMENT = Experiment(
             "networks": _networks(list(TASKS), 1000, -1000.0),
         },
     },
-    {Effort.QUICK: 2, Effort.STANDARD: 15, Effort.PAPER: 180},
+    {Effort.QUICK: 1.5, Effort.STANDARD: 30, Effort.PAPER: 1440},
     run,
     figure,
-    needs="nothing; the data sets for the networks",
+    needs="five CSV files (--data) for the networks, else nothing",
     data=tuple(FILES),
 )

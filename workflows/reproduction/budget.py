@@ -115,7 +115,7 @@ EXPERIMENT = Experiment(
         Effort.STANDARD: {"dim": 500, "particles": 150, "replicas": 8},
         Effort.PAPER: {"dim": DIM, "particles": 1000, "replicas": 10},
     },
-    {Effort.QUICK: 2, Effort.STANDARD: 40, Effort.PAPER: 120 * 1440},
+    {Effort.QUICK: 1, Effort.STANDARD: 10, Effort.PAPER: 72000},
     run,
     figure,
 )

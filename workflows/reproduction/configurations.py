@@ -117,7 +117,7 @@ EXPERIMENT = Experiment(
     "fig:phi6",
     "Configurations of phi^6 in both phases and between them, and P(m), P(q) of QES, tempering and NUTS",
     {effort: _settings(effort) for effort in Effort},
-    {Effort.QUICK: 3, Effort.STANDARD: 20, Effort.PAPER: 600},
+    {Effort.QUICK: 3, Effort.STANDARD: 15, Effort.PAPER: 3744},
     run,
     figure,
     needs="the extra rivals for NUTS",

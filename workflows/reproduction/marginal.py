@@ -32,7 +32,8 @@ def measure(target: Any, settings: dict[str, Any], seed: int, checkpoint: Path |
     ladder = sample(QES, target, settings | {"configurations": 4096}, seed, checkpoint)
     pool = observables.Pool(ladder)
     means = observables.order_parameters(pool)
-    squares = np.linspace(0.0, np.sqrt(1.2 * target.dim), BINS + 1) ** 2
+    farthest = target.slab / np.hypot(1, target.slab) * (np.sqrt(target.dim) + 4.5)  # of the shell of the slab
+    squares = np.linspace(0.0, farthest, BINS + 1) ** 2
     radial = observables.distribution(pool, "r2", bins=squares)
     radius = np.sqrt(squares)
     # P(r) dr = P(s) ds: the density of s times the width of its bin, over that of r.
@@ -101,7 +102,7 @@ EXPERIMENT = Experiment(
         Effort.STANDARD: {"dims": [10, 50, 200], "particles": 500, "replicas": 4},
         Effort.PAPER: {"dims": [10, 50, 200, 500], "particles": 1000, "replicas": 3},
     },
-    {Effort.QUICK: 1, Effort.STANDARD: 15, Effort.PAPER: 180},
+    {Effort.QUICK: 0.6, Effort.STANDARD: 5, Effort.PAPER: 35},
     run,
     figure,
 )

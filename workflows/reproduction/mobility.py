@@ -168,7 +168,7 @@ EXPERIMENT = Experiment(
         Effort.STANDARD: {"dims": list(PAPER), "particles": 200, "replicas": 4},
         Effort.PAPER: {"dims": list(PAPER), "particles": 200, "replicas": 3},
     },
-    {Effort.QUICK: 1, Effort.STANDARD: 5, Effort.PAPER: 5},
+    {Effort.QUICK: 1, Effort.STANDARD: 6, Effort.PAPER: 5},
     run,
     figure,
 )

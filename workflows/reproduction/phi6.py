@@ -206,7 +206,7 @@ EXPERIMENT = Experiment(
             "walk": {}, "nuts": {"chains": 4, "draws": 2000, "tune": 500},
         },
     },
-    {Effort.QUICK: 4, Effort.STANDARD: 45, Effort.PAPER: 15 * 1440},
+    {Effort.QUICK: 4, Effort.STANDARD: 30, Effort.PAPER: 3744},
     run,
     figure,
     needs="the extra rivals for NUTS",

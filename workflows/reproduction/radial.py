@@ -108,7 +108,7 @@ EXPERIMENT = Experiment(
         Effort.STANDARD: {"dim": 1000, "common": {"particles": 400, "replicas": 3}, "methods": {}},
         Effort.PAPER: {"dim": DIM, "common": {"particles": 1000, "replicas": 1}, "methods": {AUTO: {"replicas": 4}}},
     },
-    {Effort.QUICK: 1, Effort.STANDARD: 15, Effort.PAPER: 3 * 1440},
+    {Effort.QUICK: 1, Effort.STANDARD: 8, Effort.PAPER: 1320},
     run,
     figure,
 )

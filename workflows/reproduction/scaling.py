@@ -129,7 +129,7 @@ EXPERIMENT = Experiment(
         },
         Effort.PAPER: {"dims": _dims(list(PATHS), [10, 50, 200, 500], [10, 50, 100]), "particles": 1000, "replicas": 3},
     },
-    {Effort.QUICK: 2, Effort.STANDARD: 45, Effort.PAPER: 5 * 1440},
+    {Effort.QUICK: 1.5, Effort.STANDARD: 12, Effort.PAPER: 5760},
     run,
     figure,
     needs="the extra rivals for NS",

@@ -108,7 +108,7 @@ EXPERIMENT = Experiment(
         },
         Effort.PAPER: {"dim": DIM, "softness": FINE, "particles": 1000, "replicas": 3},
     },
-    {Effort.QUICK: 1, Effort.STANDARD: 30, Effort.PAPER: 240},
+    {Effort.QUICK: 1, Effort.STANDARD: 12, Effort.PAPER: 45},
     run,
     figure,
 )

@@ -80,7 +80,7 @@ def size_point(
     """The coexistence point of one size, from its file in `folder` if it is finished."""
     out = None if folder is None else folder / f"L{L}.nc"
     request = point_request(family, settings)
-    if out is not None and (kept := finished(out, request)) is not None:
+    if out is not None and (kept := finished(out, request, overwrite)) is not None:
         return kept
     with Study(out, request, progress=progress, overwrite=overwrite) as own:
         own.message(f"L = {L}")

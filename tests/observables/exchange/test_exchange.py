@@ -15,6 +15,7 @@ import observables
 from observables.estimation.estimator import estimate
 from observables.estimation.moments import no_moments
 from observables.estimation.targets import Targets
+from observables.exchange.pyerrors import Chains
 from tests.support import synthetic
 
 PROBLEM = synthetic.Chi2()
@@ -124,6 +125,13 @@ def test_pyerrors_has_our_values_and_errors_of_the_size_of_our_jackknife(walk):
     # Along a chain <x> has the autocorrelation time (1 + memory)/(2 (1 - memory)) = 2, less the weights of the target.
     assert 0.8 < found["x"].e_tauint["made up"] < 2.2
     assert len(found["x"].names) == 128
+
+
+def test_pyerrors_gets_every_chain_in_the_order_of_its_sweeps(walk):
+    pool = observables.Pool(walk)
+    chains = Chains(pool, Targets.single(pool, 1.0, {}, "This has"), 1.0)
+    for number, (group, chain) in enumerate(np.ndindex(64, 2)):
+        assert np.array_equal(chains.recorded["x"][number], walk.data["x"].values[group, :, chain])
 
 
 def test_anesthetic_weighs_as_we_do(ladder):

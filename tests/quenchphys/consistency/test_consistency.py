@@ -89,6 +89,17 @@ class Renamed(Built):
         self._force, self.depth = -strength, 1.0
 
 
+class Open(Built):
+    """Its constructor takes anything, so that it cannot be built again from its attributes."""
+
+    def __init__(self, tilt=0.3, **parts):
+        self.tilt, self.depth = tilt, 1.0
+        vars(self).update(parts)
+
+    def energy(self, x):
+        return self.depth * jnp.sum(x * x) - self.tilt * x[0]
+
+
 def faulty(of=Sound, arguments=(), **parts):
     return type("Faulty", (of,), parts)(*arguments)
 
@@ -112,6 +123,10 @@ FAULTS = {
     ),
     "coupling with the wrong sign in a problem that is built": (
         {"of": Built, "arguments": (0.5, 1.0), "couplings": with_couplings({"tilt": (0.5, "x", 1.0)})},
+        r"coupling 'tilt' .* \(factor 1 times x\)",
+    ),
+    "coupling with the wrong sign in a problem that cannot be built again": (
+        {"of": Open, "couplings": with_couplings({"tilt": (0.3, "x", 1.0)})},
         r"coupling 'tilt' .* \(factor 1 times x\)",
     ),
     "coupling with another value": (
@@ -348,6 +363,7 @@ SOUND = {
     "an energy in steps": Model(gaussian, log_gaussian, lambda x: jnp.sum(jnp.floor(3 * x * x))),
     "angles": Model(*ANGLES, lambda x: jnp.sum(jnp.cos(2 * x)), symmetries=(shift,)),
     "an argument kept under another name": Renamed(0.3),
+    "an open constructor": Open(0.3),
     "phi6": lattices.phi6(L=8, mu2=2.29),
     "phi6 in three dimensions": lattices.phi6(L=4, dim=3, mu2=2.2),
     "phi4": lattices.phi4(L=16, mu2=-0.7, lam=0.125),

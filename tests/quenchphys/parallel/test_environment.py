@@ -12,7 +12,7 @@ import jax
 import pytest
 
 import quenchphys as qp
-from quenchphys.parallel import compile_cache
+from quenchphys.parallel import compile_cache, fork_guard
 
 ROOT = Path(__file__).resolve().parents[3]
 TARGET = qp.targets.gaussian(4)
@@ -59,6 +59,27 @@ def test_a_forked_worker_is_refused_at_its_first_use_of_jax():
     said = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=150).stdout.splitlines()
     assert ["spawn" in line for line in said] == [True, True, False]
     assert said[2] == "went on 3.0"
+
+
+def test_the_guard_of_forks_does_without_private_names_of_jax(monkeypatch):
+    """Where JAX has renamed them, a worker of a process that used our samplers is still refused."""
+    monkeypatch.delattr("jax._src.xla_bridge._backends")
+    fork_guard._after_fork()
+    monkeypatch.setattr(fork_guard, "_first", os.getpid() - 1)
+    with pytest.raises(RuntimeError, match="spawn"):
+        fork_guard.check_not_forked()
+
+
+def test_the_guard_of_forks_does_not_fail_where_jax_has_changed(monkeypatch):
+    def gone():
+        raise AttributeError
+
+    monkeypatch.setattr("jax._src.xla_bridge._backends", {"cpu": object()})
+    monkeypatch.setattr(fork_guard, "_inherited", False)
+    monkeypatch.setattr(jax, "clear_caches", gone)
+    fork_guard._after_fork()
+    with pytest.raises(RuntimeError, match="spawn"):
+        fork_guard.check_not_forked()
 
 
 @pytest.fixture
@@ -117,3 +138,12 @@ def test_a_damaged_entry_of_the_cache_is_replaced(home):
         file.write_bytes(content[: len(content) // 2])
     assert compute() == "7.0"
     assert all(len(file.read_bytes()) > len(content) // 2 for file, content in entries.items())
+
+
+def test_the_cache_does_without_private_names_of_jax(home, monkeypatch):
+    """Where JAX has renamed them, damaged entries are compiled again each time, and nothing else changes."""
+    monkeypatch.delattr("jax._src.compilation_cache.get_executable_and_time")
+    compile_cache._replace_damaged_entries(home)
+    monkeypatch.delitem(sys.modules, "jax._src.compilation_cache")
+    compile_cache._replace_damaged_entries(home)
+    assert not hasattr(compile_cache.compilation_cache, "get_executable_and_time")

@@ -79,6 +79,13 @@ def test_one_replica_predicts_the_scatter_of_all(ladder):
     assert found.log_z_err.item() > 2.5 * observables.partition_function(pool, beta=1.0).log_z_err.item()
 
 
+def test_the_prior_itself_has_no_error(ladder):
+    """Z(0) = 1 whatever the compressions are: what shells below a wall gain, the one above it loses."""
+    single = qp.Ladder(ladder.tree.isel(replica=[0]))
+    found = observables.partition_function(single, beta=0.0)
+    assert abs(found.log_z.item()) < 0.02 and found.log_z_err.item() < 0.02
+
+
 def test_everything_works_on_a_nested_ladder(ladder, tmp_path):
     ladder.save(tmp_path / "nested.nc")
     again = qp.load(tmp_path / "nested.nc")
@@ -139,6 +146,21 @@ class Steps:
 
     def energy(self, x):
         return jnp.round(jnp.vdot(x, x)) + 0 * x[0]
+
+
+class Flat(Steps):
+    """An energy with a flat bottom, U = (r^2 - 1)_+ in the plane: Z = 1 - 2/3 exp(-1/2)."""
+
+    def energy(self, x):
+        return jnp.maximum(jnp.vdot(x, x) - 1.0, 0.0)
+
+
+def test_a_flat_bottom_is_the_end():
+    ladder = qp.nested(Flat(), particles=400, replicas=4, seed=1)
+    found = observables.partition_function(ladder, beta=1.0)
+    assert abs(found.log_z.item() - np.log(1 - 2 / 3 * np.exp(-0.5))) < 3 * found.log_z_err.item() < 0.1
+    assert ladder.outcome is Outcome.CONVERGED
+    assert (ladder.levels.energy.min("level") > 0).all(), "no level at the bottom itself, below which there is nothing"
 
 
 @pytest.mark.parametrize(

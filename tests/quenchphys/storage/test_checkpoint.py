@@ -21,7 +21,6 @@ import pytest
 
 import quenchphys as qp
 from quenchphys.console.interruption import interruptible
-from quenchphys.identity import difference, fingerprint
 from quenchphys.problem import SiteBasis
 from quenchphys.smc.evidence import Evidence
 from quenchphys.smc.levels import SoftLevels
@@ -263,25 +262,6 @@ def test_an_edited_model_is_refused_even_if_it_says_nothing_about_itself(quadrat
 
 def test_the_same_model_continues(quadratic):
     qp.quench(Quadratic(), **SMALL, checkpoint=quadratic)
-
-
-def test_a_model_that_was_changed_in_place_has_another_fingerprint():
-    model = Quadratic()
-    before = fingerprint(model)
-    model.strength = 2.0
-    assert difference(before, fingerprint(model)) == "the energy of the problem has other values than before"
-
-
-def test_a_fingerprint_is_plain_and_names_the_problem():
-    found = fingerprint(TARGET)
-    assert json.loads(json.dumps(found)) == found
-    assert found["model"] == "gaussian" and found["shape"] == [16] and found["dtype"] == "float32"
-    assert found == fingerprint(qp.targets.gaussian(16))
-
-
-def test_differences_are_named_where_they_are():
-    assert difference({"a": 1, "b": {"c": 2}}, {"a": 1, "b": {"c": 3}}) == "c was 2 and is now 3"
-    assert len(difference({"schedule": list(range(999))}, {"schedule": None})) < 200
 
 
 @pytest.mark.parametrize(("number", "version"), [(3, "an earlier"), (99, "a later")])

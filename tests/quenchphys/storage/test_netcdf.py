@@ -215,8 +215,11 @@ def test_a_variable_of_another_type_is_named(ladder, tmp_path):
         qp.load(qp.Ladder(tree).save(tmp_path / "a.nc"))
 
 
-def test_a_file_another_program_wrote_needs_no_seal(ladder, tmp_path):
-    ours, theirs = ladder.save(tmp_path / "ours.nc"), tmp_path / "theirs.nc"
+def test_a_file_another_program_wrote_needs_no_seal_and_its_report_says_so(tmp_path):
+    ours, theirs = DATA / "ladder_before_the_schema.nc", tmp_path / "theirs.nc"
     with xr.open_datatree(ours, engine="h5netcdf") as tree:
         tree.load().to_netcdf(theirs, engine="h5netcdf")
     assert qp.load(theirs).outcome is qp.load(ours).outcome
+    assert "Not verified: another program wrote this file, without a checksum" in qp.load(theirs).report()
+    again = qp.load(theirs).save(tmp_path / "again.nc")
+    assert not any("Not verified" in qp.load(file).report() for file in (ours, again))

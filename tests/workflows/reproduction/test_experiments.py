@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import lattices
+import observables
 import quenchphys as qp
-from workflows.reproduction import analytic, cadence, mobility, phi6, scaling, sketch
+from workflows.reproduction import analytic, cadence, configurations, mobility, phi6, scaling, sketch
 from workflows.reproduction.experiment import Effort
 from workflows.reproduction.methods import AUTO, NS, QES, SMC, per_million
 from workflows.reproduction.table import collect
@@ -23,7 +25,7 @@ def test_cells_of_the_analytic_table_are_those_of_the_paper():
         (name, dim, method): settings
         for name, dim, method, settings in analytic.cells(analytic.EXPERIMENT.settings[Effort.STANDARD])
     }
-    assert few["gaussian", 10_000, QES]["steps"] == 32 and few["gaussian", 10_000, SMC]["particles"] == 200
+    assert few["gaussian", 10_000, QES]["steps"] == 32 and few["gaussian", 10_000, SMC]["particles"] == 100
     assert ("gaussian", 1000, NS) not in few and ("gaussian", 10, AUTO) in few
 
 
@@ -93,3 +95,19 @@ def test_exact_marginals_of_the_two_modes():
         assert (p * x**2).sum() * step == pytest.approx(centre**2 + tau2, rel=1e-6)
         edges = cadence._edges(width)
         assert np.all(np.diff(edges) > 0)
+
+
+def test_a_small_lattice_goes_through_table_and_figure():
+    """What the table and the figure of phi^6 read from a ladder, on a lattice that every method crosses."""
+    ladder = qp.quench(lattices.phi6(L=4, mu2=2.33), particles=100, replicas=2, seed=1, progress=False)
+    found = phi6.measure(ladder)
+    rows = phi6._rows("phi6 L=4", "SMC 0.95", found)
+    assert [row.quantity for row in rows] == ["levels", "log Z", "ordered share", "<|m|>", "<q>"]
+    assert 0 < float(found["ordered_share"]) < 1 and float(found["gradients"]) > 0
+    assert float(found["q"]) == pytest.approx(float(observables.order_parameters(ladder)["q"].squeeze()))
+    density = configurations.densities(ladder)
+    for name, edges in configurations.EDGES.items():
+        assert 0.8 < float((density[name].values * np.diff(edges)).sum()) <= 1 + 1e-6
+    shown = configurations.representative(ladder)
+    q = (shown["field"] ** 2).mean(("x", "y")).values
+    np.testing.assert_allclose(q, list(configurations.SHOWN.values()), atol=0.3)
