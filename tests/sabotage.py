@@ -544,7 +544,7 @@ BREAKS = [
         "quenchphys/consistency/couplings.py",
         "    return _with_attribute(problem, name, value)\n",
         "    return None\n",
-        "tests/quenchphys/consistency/test_consistency.py -k cannot_be_built",
+        "tests/quenchphys/consistency/test_consistency.py -k faulty",
     ),
     Break(
         "a field does not change the coupling it is asked to",
