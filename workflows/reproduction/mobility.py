@@ -153,6 +153,8 @@ def figure(result: xr.Dataset) -> Figure:
                 ax.semilogx(dims, printed[:, place], "x", color=COLOURS[column], markersize=6)
         ax.plot([], [], "kx", label="paper")
         ax.set(xlabel="dimension $D$", ylim=(0, None))
+        ax.set_xticks(dims, [str(dim) for dim in dims], minor=False)
+        ax.minorticks_off()
     left.axhline(EQUILIBRIUM, color="0.6", linewidth=0.7, linestyle="--", label="equilibrium")
     for ax in (left, right):
         ax.legend()
