@@ -239,8 +239,8 @@ def test_kept_numbers_are_shown_and_belong_to_a_command(path):
 
 
 def test_the_readme_shows_what_the_command_printed():
-    table = "\n".join(f"    {line}".rstrip() for line in kept(ROOT / "docs/numbers/coexistence_L8.txt").splitlines())
-    assert table in (ROOT / "README.md").read_text()
+    _, *lines = kept(ROOT / "docs/numbers/coexistence_L8.txt").splitlines()  # the title names the time it took
+    assert "\n".join(f"    {line}".rstrip() for line in lines) in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize(
