@@ -1,11 +1,11 @@
-"""Ladders of phi^6 at coexistence over several seeds, and the same polished: right errors, or an outcome that says so?
+"""Ladders of phi^6 at coexistence over several seeds, and the same polished, against references by other methods.
 
     python -m benchmarks.accuracy.ladder_seeds 40 --seeds 8 --polish              two hours
     python -m benchmarks.accuracy.ladder_seeds 40 --seeds 8 --particles 1000 --replicas 4
     python -m benchmarks.accuracy.ladder_seeds 16 --seeds 8
     python -m benchmarks.accuracy.ladder_seeds 8 16 24 40 --table                 what is kept, and the rate of alarms
 
-References of the log odds are the coexistence points of multicanonical HMC in q (DESIGN: 2.2948(2), 2.28656(5), 2.28486(5),
+References of the log odds are the coexistence points of multicanonical HMC in q (2.2948(2), 2.28656(5), 2.28486(5),
 2.28396(3) at L = 8, 16, 24, 40), with the slope of the log odds, V 1.709/2; that of log Z at L = 40 is thermodynamic
 integration in the disordered phase.  Every seed is kept in a file of its own under out/ladder_seeds, so that a run that was
 stopped goes on where it was; --again polishes anew a ladder that is kept.

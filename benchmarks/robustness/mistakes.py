@@ -8,7 +8,6 @@ Every answer must be one sentence, without a traceback, the numbers of the opera
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import os
@@ -19,7 +18,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,8 @@ import lattices
 import observables
 import quenchphys as qp
 import workflows
-from workflows.command_line import main
+from benchmarks import harness
+from workflows.command_line import main as quenchphys_command
 
 RAW = re.compile(r"Traceback|\[Errno|0x[0-9a-f]|=None|Unable to allocate|<class|object at|Error:")
 MODEL = ["--L", "4", "--set", "mu2=2.3"]
@@ -109,7 +109,8 @@ def typed(words: list[str]) -> tuple[int, str]:
     """Exit code and standard error of a command."""
     said = io.StringIO()
     with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
-        code = main([*words, *(["--silent"] if words and words[0] in ("coexistence", "fss", "zbeta", "quench") else [])])
+        samples = words and words[0] in ("coexistence", "fss", "zbeta", "quench")
+        code = quenchphys_command([*words, *(["--silent"] if samples else [])])
     return int(code), said.getvalue().strip()
 
 
@@ -139,10 +140,10 @@ def interrupted(after: float, words: list[str], folder: Path) -> tuple[int, str]
     return process.returncode, " | ".join(line for line in said.strip().splitlines() if line)
 
 
-def run() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = harness.parser(__doc__)
     parser.add_argument("--ctrl-c", action="store_true")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     home, bad, number = Path.cwd(), 0, 0
     print("| # | what was typed or called | answer | what was printed |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
@@ -178,4 +179,4 @@ def run() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run())
+    sys.exit(main())

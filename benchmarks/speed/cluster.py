@@ -5,23 +5,24 @@
 
 from __future__ import annotations
 
-import argparse
 import time
+from collections.abc import Sequence
 
 import numpy as np
 from distributed import Client, LocalCluster
 
 import workflows
+from benchmarks import harness
 
 STUDY = {"bracket": (-1.35, -1.2), "model": "phi4", "lam": 0.25, "progress": False}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[6, 8, 10, 12])
     parser.add_argument("--particles", type=int, default=100)
     parser.add_argument("--replicas", type=int, default=4)
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     study = STUDY | {"particles": chosen.particles, "replicas": chosen.replicas}
     begun = time.monotonic()
     alone = workflows.finite_size_scaling(chosen.sizes, **study)

@@ -1,4 +1,4 @@
-"""Is the time left honest?  What the display said in a run, against how long the run took.
+"""The time left as the display showed it during a run, against how long the run took.
 
     python -m benchmarks.speed.time_left --L 8 16
 
@@ -8,16 +8,17 @@ the clock, and in seconds of processor time of the same run.
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import workflows
+from benchmarks import harness
 from quenchphys.console.progress import Display
 
 BRACKETS = {8: (2.25, 2.33), 16: (2.27, 2.30), 40: (2.27, 2.30)}
@@ -71,11 +72,11 @@ def table(rows: np.ndarray, ends: tuple[float, float]) -> None:
         print(f"  total time said / true: {total.min():.2f} to {total.max():.2f}")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
     parser.add_argument("--L", type=int, nargs="+", default=[8])
     parser.add_argument("--events", type=Path, metavar="FILE", help="write what happened when, as JSON")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     for L in chosen.L:
         display = Recorder()
         workflows.coexistence(L=L, bracket=BRACKETS.get(L, (2.27, 2.30)), progress=display)

@@ -52,6 +52,7 @@ def test_the_documented_attributes_are_those_of_the_view():
         "as_argument",
         "defines",
         "is_constant",
+        "predictions",  # documented as predict and loss
     }
     read = {name for name in vars(ProblemView) if not name.startswith("_")} - own - {"on_sites", "state"}
     assert documented == read
