@@ -30,8 +30,8 @@ BREAKS = [
     Break(
         "every kind of stage has the speed of all",
         "quenchphys/console/forecast.py",
-        "for some in ([stage for stage in ended if stage.kind == kind], ended):",
-        "for some in (ended, ended):",
+        "alike = [stage for stage in ended if stage.kind == kind]",
+        "alike = ended",
         "tests/quenchphys/console/test_progress.py -k slow_machine",
     ),
     Break(

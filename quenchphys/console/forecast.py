@@ -2,7 +2,8 @@
 
 A plan is a list of stages with the seconds that each is expected to take on an idle reference machine.  Only their ratios
 matter once something was measured: stages of one kind (compilation, sampling, analysis) share the ratio of measured to
-expected seconds, and a kind that was not measured yet takes the ratio of all others together.
+expected seconds.  A kind that was not measured yet takes the square root of the ratio of the others together, because a
+busy machine does not slow all work down alike; compilation tells nothing about it, because it may come from a cache.
 """
 
 from __future__ import annotations
@@ -59,10 +60,10 @@ class Forecast:
 
     Examples
     --------
-    >>> forecast = Forecast([compiling(10.0), sampling("walk", 60.0)])
-    >>> forecast.begin("compiling", now=0.0)
+    >>> forecast = Forecast([sampling("pilot", 10.0), sampling("walk", 60.0)])
+    >>> forecast.begin("pilot", now=0.0)
     >>> forecast.begin("walk", now=20.0)
-    >>> forecast.left(now=20.0)  # compilation took twice as long as expected
+    >>> forecast.left(now=20.0)  # the pilot took twice as long as expected
     120.0
     """
 
@@ -122,13 +123,19 @@ class Forecast:
         return own * seen + (1 - own) * planned * (1 - stage.share)
 
     def _speed(self, kind: str) -> float:
-        """Measured over expected seconds of the stages of this kind that have ended, else of all of them."""
+        """Measured over expected seconds of the stages of this kind that have ended, else what the others suggest."""
         ended = [stage for stage in self.stages if stage.ended is not None]
-        for some in ([stage for stage in ended if stage.kind == kind], ended):
-            expected = sum(stage.expected for stage in some)
-            if expected >= SHORTEST:
-                return sum((stage.ended or 0.0) - (stage.begun or 0.0) for stage in some) / expected
-        return 1.0
+        alike = [stage for stage in ended if stage.kind == kind]
+        if sum(stage.expected for stage in alike) >= SHORTEST:
+            return _ratio(alike)
+        others = [stage for stage in ended if stage.kind != "compile"]
+        return math.sqrt(_ratio(others)) if sum(stage.expected for stage in others) >= SHORTEST else 1.0
+
+
+def _ratio(stages: list[Stage]) -> float:
+    """Measured over expected seconds of stages that have ended."""
+    measured = sum((stage.ended or 0.0) - (stage.begun or 0.0) for stage in stages)
+    return measured / sum(stage.expected for stage in stages)
 
 
 class Approach:

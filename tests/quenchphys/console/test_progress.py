@@ -31,10 +31,10 @@ def test_a_slow_machine_stretches_what_is_still_to_come():
     forecast.begin("compiling", 0.0)
     assert forecast.left(0.0) == pytest.approx(85)
     assert forecast.left(4.0) == pytest.approx(81)
-    forecast.begin("pilot", 30.0)  # three times as long as expected
-    assert forecast.left(30.0) == pytest.approx(3 * 75)
-    forecast.begin("compiling", 35.0)  # sampling is as fast as expected
-    assert forecast.left(35.0) == pytest.approx(3 * 8 + 60 + 2 * 35 / 15), "every kind has a speed of its own"
+    forecast.begin("pilot", 30.0)  # three times as long as expected, which tells nothing about sampling
+    assert forecast.left(30.0) == pytest.approx(5 + 3 * 8 + 60 + 2)
+    forecast.begin("compiling", 50.0)  # sampling takes four times as long as expected
+    assert forecast.left(50.0) == pytest.approx(3 * 8 + 4 * 60 + 2 * 2), "a kind that was not measured: halfway"
 
 
 def test_the_own_speed_of_a_stage_replaces_the_plan():
@@ -91,7 +91,7 @@ def test_the_bar_names_the_stage_and_agrees_with_the_time_left():
     clock.now = 40.0
     display.stage("pilot")
     done, what, words = display.state()
-    assert what == "coexistence: pilot" and words == "about 40 s left" and done == pytest.approx(0.5)
+    assert what == "coexistence: pilot" and words == "about 10 s left" and done == pytest.approx(0.8)
 
 
 def test_a_ladder_and_a_walk_are_stages_of_one_display():
