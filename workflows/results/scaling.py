@@ -49,7 +49,7 @@ def figure(result: xr.Dataset) -> Figure:
 
 def _first_order(result: xr.Dataset) -> Figure:
     """Coexistence points over the multiplicity term, and barriers over the area of the walls."""
-    from observables.figure_style import band, panels, symbol
+    from observables.figure_style import COLOURS, band, panels, symbol
 
     coupling = result.attrs["coupling"]
     sizes = result["size"].values
@@ -59,7 +59,7 @@ def _first_order(result: xr.Dataset) -> Figure:
     infinite, error = float(result[f"{coupling}_infinite"]), float(result[f"{coupling}_infinite_err"])
     line = np.array([0.0, *np.sort(term)])
     bare = symbol(coupling).strip("$")
-    band(left, line, infinite + line, np.full(len(line), error), color="C1", label="$L = \\infty$ + multiplicity term")
+    band(left, line, infinite + line, np.full(len(line), error), color=COLOURS[1], label="$L = \\infty$ + multiplicity term")
     for x, y, size in zip(term, result[coupling].values, sizes, strict=True):
         left.annotate(f"$L = {size}$", (x, y), xytext=(6, -9), textcoords="offset points", fontsize="small")
     left.set_xlabel(rf"$\log 2\,/\,|\partial_{{{bare}}} \log\,\mathrm{{odds}}|$")
@@ -73,7 +73,7 @@ def _first_order(result: xr.Dataset) -> Figure:
 
 
 def _barriers(ax: Axes, result: xr.Dataset, sizes: np.ndarray) -> None:
-    from observables.figure_style import symbol
+    from observables.figure_style import COLOURS, symbol
 
     area = (result["barrier"] / result["interface_tension"]).values
     _points(ax, area, result, "barrier", sizes, "interface_tension_infinite")
@@ -85,13 +85,13 @@ def _barriers(ax: Axes, result: xr.Dataset, sizes: np.ndarray) -> None:
         weights = 1 / result["barrier_err"].values[used] ** 2
         offset = float(np.average(result["barrier"].values[used] - slope * area[used], weights=weights))
         label = rf"$\sigma = ${measured(result, 'interface_tension_infinite')}"
-        ax.plot(area, offset + slope * area, color="C1", linewidth=1, label=label)
+        ax.plot(area, offset + slope * area, color=COLOURS[1], linewidth=1, label=label)
         ax.legend(loc="upper left")
 
 
 def _second_order(result: xr.Dataset) -> Figure:
     """Binder cumulants around the critical point, and the power laws of the two exponents."""
-    from observables.figure_style import band, label_line, panels, symbol
+    from observables.figure_style import COLOURS, band, label_line, panels, symbol
 
     coupling = result.attrs["coupling"]
     drawing, (left, *others) = panels(3)
@@ -112,7 +112,7 @@ def _second_order(result: xr.Dataset) -> Figure:
         _points(ax, sizes, result, name, result["size"].values, exponent)
         middle = np.exp(np.log(sizes[used]).mean())
         law = np.exp(np.log(y[used]).mean()) * (sizes / middle) ** power
-        ax.plot(sizes, law, color="C1", linewidth=1, label=f"${letter} = ${measured(result, exponent)}")
+        ax.plot(sizes, law, color=COLOURS[1], linewidth=1, label=f"${letter} = ${measured(result, exponent)}")
         ax.set(xscale="log", yscale="log", xlabel="$L$", ylabel=label)
         ax.set_xticks(sizes, [f"{size:g}" for size in sizes])
         ax.minorticks_off()
@@ -124,10 +124,12 @@ def _second_order(result: xr.Dataset) -> Figure:
 
 def _points(ax: Axes, x: np.ndarray, result: xr.Dataset, name: str, sizes: np.ndarray, fit: str) -> None:
     """Points with errors; hollow where a size took no part in the fit."""
+    from observables.figure_style import COLOURS
+
     smallest = int(result[f"{fit}_smallest_size"]) if f"{fit}_smallest_size" in result else 0
     y, error = np.abs(result[name].values) if name == "slope" else result[name].values, result[f"{name}_err"].values
-    look: Any = {"fmt": "o", "markersize": 4, "capsize": 2, "color": "C0"}
-    for used, face, label in ((sizes >= smallest, "C0", None), (sizes < smallest, "white", "not in the fit")):
+    look: Any = {"fmt": "o", "markersize": 4, "capsize": 2, "color": COLOURS[0]}
+    for used, face, label in ((sizes >= smallest, COLOURS[0], None), (sizes < smallest, "white", "not in the fit")):
         if used.any():
             ax.errorbar(x[used], y[used], error[used], markerfacecolor=face, label=label, **look)
 
