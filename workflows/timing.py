@@ -15,8 +15,8 @@ from workflows.budget import PARTS, CoexistenceSettings, LadderSettings, WalkSet
 # phi^6 at L = 8, 16 and 40, where ladders took 0.35, 2.4 and 14 s and walks 7.6, 16 and 73 s.
 LEVEL, LEVEL_SITE = 1e-5, 6e-8
 SWEEP, SWEEP_SITE = 2.5e-5, 2.1e-7
-LADDER_ANALYSIS, BETA_SAMPLE = 1.2, 2e-8  # seconds, and those to weight one sample at one temperature
-WALK_ANALYSIS, WALK_ANALYSIS_SITE = 1.4, 5e-4
+LADDER_ANALYSIS, BETA_SAMPLE = 1.8, 2e-8  # seconds, and those to weight one sample at one temperature
+WALK_ANALYSIS, WALK_ANALYSIS_SITE = 1.5, 5e-4
 ALL_SIZES = 15.0  # seconds for each size: Binder cumulants on a grid of couplings, their slopes and crossings
 
 
