@@ -76,7 +76,7 @@ def test_a_corrupted_generation_is_skipped(whole, kept, part, capsys):
         content[len(content) // 2] ^= 0xFF
         file.write_bytes(content)
     assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=kept))
-    assert "Skipping the checkpoint after" in capsys.readouterr().out
+    assert "Skipping the checkpoint after" in capsys.readouterr().err
 
 
 def test_a_ladder_does_not_change_when_its_checkpoint_is_taken_up_again(whole, tmp_path):
@@ -172,7 +172,7 @@ def test_a_record_that_was_continued_has_the_digest_of_all_of_it(whole, kept, ca
     shutil.rmtree(kept / f"generations/{generations(kept)[-1]}")
     qp.quench(TARGET, **SMALL, checkpoint=qp.Checkpoint(kept, levels=16))
     assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=kept))
-    assert "Skipping" not in capsys.readouterr().out
+    assert "Skipping" not in capsys.readouterr().err
 
 
 def test_prior_draws_of_another_run_are_not_used(kept, tmp_path):
