@@ -165,7 +165,7 @@ def test_a_record_that_was_changed_is_not_continued(kept):
 def test_a_record_that_was_changed_is_continued_from_before_the_change(whole, kept, capsys):
     damage(column(kept, "energy"), 0.5, 0.6)  # after level 16 of 44, before level 32
     assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=kept))
-    assert "energy was changed" in capsys.readouterr().out
+    assert "energy was changed" in capsys.readouterr().err
 
 
 def test_a_record_that_was_continued_has_the_digest_of_all_of_it(whole, kept, capsys):
