@@ -23,7 +23,7 @@ def ctrl_c():
     signal.signal(signal.SIGINT, before)
 
 
-# Every compiled program takes some memory maps; a process that has none left, Linux allows 65530, dies of a segmentation fault.
+# Every compiled program takes some memory maps; a process that has no more of the 65530 that Linux allows dies at once.
 MOST_MAPS = 25_000
 
 
