@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -19,3 +21,19 @@ def ctrl_c():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield signal.default_int_handler
     signal.signal(signal.SIGINT, before)
+
+
+# Every compiled program takes some memory maps; a process that has no more of the 65530 that Linux allows dies at once.
+MOST_MAPS = 25_000
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_memory_maps():
+    """After the tests of a file, forget compiled programs if there are many: a worker runs hundreds of tests."""
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
+        import jax  # not before the options above are set
+
+        jax.clear_caches()
+        gc.collect()

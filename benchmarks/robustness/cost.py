@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pkgutil
 import subprocess
 import sys
 import tempfile
@@ -71,7 +72,7 @@ def measure(L: int, particles: int, replicas: int) -> dict[str, Any]:
     usual_begin, usual_finish = loop.begin, Record.finish
     model = lattices.phi6(L=L, mu2=2.286)
     with tempfile.TemporaryDirectory() as place:
-        patches = [patch(name, timed(kind, _found(name))) for kind, names in TIMED.items() for name in names]
+        patches = [patch(name, timed(kind, pkgutil.resolve_name(name))) for kind, names in TIMED.items() for name in names]
         patches += [patch("quenchphys.smc.loop.begin", begin), patch.object(Record, "finish", finish)]
         for each in patches:
             each.start()
@@ -84,15 +85,6 @@ def measure(L: int, particles: int, replicas: int) -> dict[str, Any]:
     hashlib.sha256(bytes(1 << 26))
     spent["digest of the record as it grows"] = (time.process_time() - begun) / (1 << 26) * recorded
     return {"whole": whole, "spent": spent, "at_start": at_start, "record": recorded}
-
-
-def _found(name: str) -> Any:
-    """The object of a dotted name."""
-    parts = name.split(".")
-    found = sys.modules[next(".".join(parts[:n]) for n in range(len(parts), 0, -1) if ".".join(parts[:n]) in sys.modules)]
-    for part in parts[len(found.__name__.split(".")) :]:
-        found = getattr(found, part)
-    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

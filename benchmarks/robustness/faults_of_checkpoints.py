@@ -36,7 +36,7 @@ def tear(folder: Path, how_many: int) -> None:
 def with_output(call: Callable[[], Any]) -> tuple[Any, str]:
     """The result of a call, and what it printed."""
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
+    with contextlib.redirect_stderr(printed):
         result = call()
     return result, " ".join(printed.getvalue().split())
 

@@ -18,6 +18,7 @@ import hashlib
 import json
 import math
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -172,7 +173,7 @@ class Store:
                 found = self._read(level)
             except Exception as cause:  # torn, corrupted, or half deleted: whatever it is, the one before may be whole
                 why = one_line(cause)
-                print(f"Skipping the checkpoint after {level} levels: {why}.", flush=True)
+                print(f"Skipping the checkpoint after {level} levels: {why}.", file=sys.stderr, flush=True)
                 continue
             for newer in [other for other in generations if other > level]:
                 self._open().delete(newer)

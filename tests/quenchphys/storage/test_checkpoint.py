@@ -76,7 +76,7 @@ def test_a_corrupted_generation_is_skipped(whole, kept, part, capsys):
         content[len(content) // 2] ^= 0xFF
         file.write_bytes(content)
     assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=kept))
-    assert "Skipping the checkpoint after" in capsys.readouterr().out
+    assert "Skipping the checkpoint after" in capsys.readouterr().err
 
 
 def test_a_ladder_does_not_change_when_its_checkpoint_is_taken_up_again(whole, tmp_path):
@@ -165,14 +165,14 @@ def test_a_record_that_was_changed_is_not_continued(kept):
 def test_a_record_that_was_changed_is_continued_from_before_the_change(whole, kept, capsys):
     damage(column(kept, "energy"), 0.5, 0.6)  # after level 16 of 44, before level 32
     assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=kept))
-    assert "energy was changed" in capsys.readouterr().out
+    assert "energy was changed" in capsys.readouterr().err
 
 
 def test_a_record_that_was_continued_has_the_digest_of_all_of_it(whole, kept, capsys):
     shutil.rmtree(kept / f"generations/{generations(kept)[-1]}")
     qp.quench(TARGET, **SMALL, checkpoint=qp.Checkpoint(kept, levels=16))
     assert_same(whole, qp.quench(TARGET, **SMALL, checkpoint=kept))
-    assert "Skipping" not in capsys.readouterr().out
+    assert "Skipping" not in capsys.readouterr().err
 
 
 def test_prior_draws_of_another_run_are_not_used(kept, tmp_path):
