@@ -21,6 +21,7 @@ import numpy as np
 
 from quenchphys.console.messages import one_line
 from quenchphys.labels import labels_of
+from quenchphys.parallel.compile_cache import keep_compiled_programs
 from quenchphys.parallel.environment import own_settings
 from quenchphys.parallel.quick_compilation import QUICKLY
 from quenchphys.prior_draws import energies_and_observables, fixed_draws
@@ -136,6 +137,7 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 def _evaluate(problem: ProblemView) -> dict[str, np.ndarray]:
     """Compile and compute `_values`."""
+    keep_compiled_programs()  # a study begins with this
     host = _host()
     with own_settings(), jax.default_device(host):
         leaves, structure = jax.tree.flatten(problem.as_argument())
