@@ -205,11 +205,11 @@ def test_an_interrupted_study_keeps_what_it_has_and_goes_on(tmp_path, monkeypatc
         begun.append(checkpoint.name)
         return quench(self, problem, stop, Impatient() if len(begun) == 1 else progress, checkpoint)
 
-    def interrupted_walk(self, problem, start, weight, part):
+    def interrupted_walk(self, problem, start, weight, part, *progress):
         walked.append(part)
         if walked == [0, 1]:
             os.kill(os.getpid(), signal.SIGINT)
-        return walk(self, problem, start, weight, part)
+        return walk(self, problem, start, weight, part, *progress)
 
     monkeypatch.setattr(LadderSettings, "quench", interrupted_ladder)
     monkeypatch.setattr(WalkSettings, "walk", interrupted_walk)
