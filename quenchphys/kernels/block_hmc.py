@@ -110,10 +110,19 @@ class BlockHMC:
         change = problem.lane_action(proposed, beta) - problem.lane_action(x, beta)
         change = blocks.total(change + 0.5 * (final - momentum) * (final + momentum))
         probability = jnp.where(jnp.isnan(change), 0.0, jnp.exp(jnp.minimum(-change, 0.0)))
-        accepted = uniform(testing, change.shape) < probability
+        accepted = computed_once(uniform(testing, change.shape) < probability)
         moved = jnp.where(blocks.spread(accepted), proposed, x)
         inside = problem.lane_inside(moved)
         return Moved(jnp.where(inside, moved, x), probability.mean(), 1.0 - inside.mean())
+
+
+def computed_once(accepted: Array) -> Array:
+    """The same truth values (..., lane), as a product with the unit matrix.
+
+    The compiler fuses a test into the loop over sites that uses it, and would compute its random number again at every site,
+    which takes longer than the whole trajectory; products of matrices are never fused.
+    """
+    return jnp.matmul(accepted.astype(jnp.float32), np.eye(accepted.shape[-1], dtype=np.float32)) > 0.5
 
 
 @dataclass(frozen=True)
