@@ -47,8 +47,6 @@ class Genealogy(NamedTuple):
     """(T, 1 + m): degrees of freedom of each variance, as far as the families themselves show them
 
     A sum of squares sum s^2 of normal family sums has the relative variance 2 sum s^4 / (3 (sum s^2)^2), which is 2/freedom.
-    Families are far from normal where a few lineages carry most of Z.  Then the variances v_b of independent blocks
-    scatter more than that, and the relative variance B Var(v_b) / (sum v_b)^2 of their sum is 2/freedom.
     """
 
 
@@ -58,9 +56,8 @@ def read_genealogy(found: Estimate, lag: int | None = None) -> Genealogy:
     mean = np.nan_to_num(mean)
     log_total = log_z + np.log(len(found.log_z))
     size = 1 + mean.shape[1]
-    of_block = np.zeros((len(found.log_z), len(log_z), size, size))
-    fourth = np.zeros((len(log_z), size))
-    for result, samples, log_bases in zip(of_block, found.pool.blocks, found.pool.log_base, strict=True):
+    result, fourth = np.zeros((len(log_z), size, size)), np.zeros((len(log_z), size))
+    for samples, log_bases in zip(found.pool.blocks, found.pool.log_base, strict=True):
         block = [replica for replica in samples if isinstance(replica, Replica)]
         for group in zip(*(found.targets.along(replica) for replica in block), strict=True):
             some = group[0][0]
@@ -91,18 +88,9 @@ def read_genealogy(found: Estimate, lag: int | None = None) -> Genealogy:
                     )
                 result[some] += squares
                 fourth[some] += fourths
-    return Genealogy(of_block.sum(axis=0), _freedom(np.diagonal(of_block, axis1=2, axis2=3), fourth))
-
-
-def _freedom(variance: Array, fourth: Array) -> Array:
-    """Degrees of freedom (T, 1 + m) of the variance of all blocks, from that of each block (B, T, 1 + m) and from sum s^4."""
-    total = variance.sum(axis=0)
-    of_families = 3 * np.divide(total**2, fourth, out=np.ones_like(fourth), where=fourth > 0)
-    if len(variance) == 1:
-        return of_families
-    scatter = len(variance) * variance.var(axis=0, ddof=1)
-    of_blocks = 2 * np.divide(total**2, scatter, out=np.full_like(total, np.inf), where=scatter > 0)
-    return np.minimum(of_families, of_blocks)
+    variance = np.diagonal(result, axis1=1, axis2=2)
+    freedom = 3 * np.divide(variance**2, fourth, out=np.ones_like(fourth), where=fourth > 0)
+    return Genealogy(result, freedom)
 
 
 class Volumes:
