@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
+import re
 import resource
 import shutil
 import signal
@@ -26,6 +27,7 @@ from quenchphys.storage.checksum import MARK, broken
 from workflows.command_line import main as quenchphys
 
 PATIENCE = 300.0  # seconds without any processor time after which a process counts as hung; the machine may be busy
+TIME = re.compile(r"^(.*), [^,\n]* (?:s|min|h)$", re.MULTILINE)
 AMPLE = 1 << 28  # bytes of a disk that is not full
 
 
@@ -138,7 +140,8 @@ class Process:
             time.sleep(0.05)
         if code is None:
             self.send(signal.SIGKILL)
-        self.said, self.errors = (Path(file.name).read_text() for file in self._output)
+        said, self.errors = (Path(file.name).read_text() for file in self._output)
+        self.said = TIME.sub(r"\1", said)  # the first line of a table ends with the time its study took
         return code
 
 
