@@ -104,8 +104,10 @@ class Process:
         else:
             try:
                 code = self._worker.connection.recv() if self._worker.connection.poll() else None
-                if code is not None:
+                if code is not None and not self.sent:
                     self.idle.append(self._worker)
+                elif code is not None:  # a command that was interrupted leaves nothing behind: it ends with its process
+                    self._worker.process.kill()
             except EOFError:  # the worker died
                 self._worker.process.join()
                 code = self._worker.process.exitcode
