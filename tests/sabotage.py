@@ -28,6 +28,27 @@ class Break(NamedTuple):
 
 BREAKS = [
     Break(
+        "a large lattice has the multiplicity many times",
+        "workflows/coexistence_point/bridges.py",
+        "value = ratio * (self.value - constant) + constant",
+        "value = ratio * self.value",
+        "tests/workflows/coexistence_point/test_bridges.py -k small_lattice",
+    ),
+    Break(
+        "two answers have equal weights",
+        "workflows/coexistence_point/agreement.py",
+        "1 / np.where(usable, errors, 1.0) ** 2",
+        "1 / np.where(usable, 1.0, 1.0) ** 2",
+        "tests/workflows/coexistence_point/test_bridges.py -k become_one",
+    ),
+    Break(
+        "phases that are left are trusted",
+        "workflows/coexistence_point/bridges.py",
+        "if ladder.outcome is qp.Outcome.LEFT_PHASE:",
+        "if ladder.outcome is qp.Outcome.LEFT_PHASE and False:",
+        "tests/workflows/coexistence_point/test_bridges.py -k metastable",
+    ),
+    Break(
         "Ctrl-C in a destructor is dropped",
         "workflows/command_line.py",
         "            timer.start()",
