@@ -28,6 +28,13 @@ class Break(NamedTuple):
 
 BREAKS = [
     Break(
+        "a bridge stops by the weights of rectangles",
+        "quenchphys/bridging/placement.py",
+        "weight = 0.5 * (width + np.concatenate([[0.0], width[:-1]]))",
+        "weight = width + 0 * np.concatenate([[0.0], width[:-1]])",
+        "tests/quenchphys/samplers/test_bridge_chains.py -k when_to_stop",
+    ),
+    Break(
         "a large lattice has the multiplicity many times",
         "workflows/coexistence_point/bridges.py",
         "value = ratio * (self.value - constant) + constant",
