@@ -19,16 +19,3 @@ def test_a_finished_record_does_not_change_with_its_files(tmp_path, limit):
     (file,) = tmp_path.glob("column-*.bin")
     file.write_bytes(bytes(file.stat().st_size))
     np.testing.assert_array_equal(found, ROWS[:3].swapaxes(0, 1))
-
-
-def test_a_record_that_was_changed_is_refused(tmp_path):
-    record = Record(folder=tmp_path)
-    record.extend(x=ROWS, y=ROWS)
-    record.flush()
-    file = tmp_path / "column-001.bin"
-    content = bytearray(file.read_bytes())
-    content[50] ^= 1
-    with open(file, "r+b") as changed:
-        changed.write(content)
-    with pytest.raises(ValueError, match=r"was changed while the run was writing to it \(y\)"):
-        record.finish(4)
