@@ -794,8 +794,8 @@ BREAKS = [
     Break(
         "a record that was changed during the run becomes a ladder",
         "quenchphys/storage/record.py",
-        "return found.digest() == self.digest.digest()",
-        "return True",
+        "if found.digest() != self.digest.digest():",
+        "if False:",
         "tests/quenchphys/test_faults.py -k during_the_run",
     ),
     Break(

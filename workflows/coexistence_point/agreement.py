@@ -10,7 +10,7 @@ import xarray as xr
 MOST_APART = 4.0  # standard errors: by chance once in 16,000 studies
 
 
-def agreement(crossing: xr.Dataset, phases: xr.Dataset, coupling: str) -> xr.Dataset:
+def both_answers(crossing: xr.Dataset, phases: xr.Dataset, coupling: str) -> xr.Dataset:
     """One answer from both, which are independent, and how far they are apart.
 
     Parameters

@@ -23,7 +23,7 @@ import quenchphys as qp
 from observables.phases import TwoPhases
 from quenchphys.samplers.softness import SMALLEST, too_soft
 from workflows.budget import CoexistenceSettings, LadderSettings, PilotSettings, WalkSettings
-from workflows.coexistence_point.agreement import agreement
+from workflows.coexistence_point.agreement import both_answers
 from workflows.coexistence_point.bridges import BridgedPoint
 from workflows.coexistence_point.describe import Ends, describe_point
 from workflows.coexistence_point.expectation import Place, own_place, phases_of, start_in
@@ -180,7 +180,7 @@ def find_point(
         first = float(parts[0][family.coupling])
     if settings.method in ("phases", "both"):
         parts.append(BridgedPoint(family, study, settings.bridge).find(bracket, first))
-    return study.finish(parts[0] if len(parts) == 1 else agreement(parts[0], parts[1], family.coupling))
+    return study.finish(parts[0] if len(parts) == 1 else both_answers(parts[0], parts[1], family.coupling))
 
 
 class PointSearch:

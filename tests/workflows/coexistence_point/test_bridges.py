@@ -12,7 +12,7 @@ import lattices
 import quenchphys as qp
 import workflows
 from workflows.budget import CoexistenceSettings
-from workflows.coexistence_point.agreement import MOST_APART, agreement, joined
+from workflows.coexistence_point.agreement import MOST_APART, both_answers, joined
 from workflows.coexistence_point.bridges import Odds, mixed_weight, smaller
 from workflows.coexistence_point.method import method_for
 from workflows.results import draw, summary
@@ -122,7 +122,7 @@ def a_point(value: float, error: float, **more: float) -> xr.Dataset:
 
 
 def test_two_answers_become_one():
-    found = agreement(a_point(2.0, 0.3, barrier=5.0), a_point(2.5, 0.4, mixed_weight=1e-3), "mu2")
+    found = both_answers(a_point(2.0, 0.3, barrier=5.0), a_point(2.5, 0.4, mixed_weight=1e-3), "mu2")
     assert float(found.mu2_distance) == pytest.approx(1.0)
     assert float(found.mu2) == pytest.approx((2.0 / 0.09 + 2.5 / 0.16) / (1 / 0.09 + 1 / 0.16))
     assert float(found.mu2_err) == pytest.approx((1 / 0.09 + 1 / 0.16) ** -0.5)
@@ -132,7 +132,7 @@ def test_two_answers_become_one():
 
 def test_two_answers_that_disagree_are_not_trusted():
     with pytest.warns(UserWarning, match="standard errors apart"):
-        found = agreement(a_point(2.0, 0.3), a_point(2.0 + 0.5 * (MOST_APART + 0.1), 0.4, mixed_weight=1e-3), "mu2")
+        found = both_answers(a_point(2.0, 0.3), a_point(2.0 + 0.5 * (MOST_APART + 0.1), 0.4, mixed_weight=1e-3), "mu2")
     assert found.trusted == 0 and "4.1 standard errors apart" in found.why
 
 
