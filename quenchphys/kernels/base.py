@@ -14,6 +14,9 @@ from quenchphys.smc.density import Density, Point, choose
 
 Array = jax.Array
 
+# Nats of log prior that a trajectory may lose: one that loses more has left all that the prior allows.
+DIVERGED = 1000.0
+
 
 class Move(NamedTuple):
     """What a transition reports, one number for each particle.
@@ -27,7 +30,7 @@ class Move(NamedTuple):
     acceptance: Array
     """Acceptance probability."""
     undefined: Array
-    """1 where the energy of the proposal was NaN; such a proposal is rejected."""
+    """1 where the energy was NaN at a proposal that the prior allows; every proposal without an energy is rejected."""
 
 
 class Kernel(Protocol):
@@ -133,10 +136,16 @@ class OneGradientSteps:
 
 
 def metropolis(stream: Stream, log_accept: Array, proposal: Point, point: Point) -> tuple[Point, Move]:
-    """Accept each proposal with probability min(1, exp(log_accept)); a NaN is a rejection."""
+    """Accept each proposal with probability min(1, exp(log_accept)); a NaN is a rejection.
+
+    A trajectory whose steps are too long for the forces it meets runs away until its numbers overflow, and inf - inf is NaN
+    in any model: such a move is rejected as every bad one is.  Only where the prior allows the proposal is it the model
+    that has no energy there.
+    """
     log_u = jnp.log(stream.uniform(log_accept.shape))
     probability = jnp.where(jnp.isnan(log_accept), 0.0, jnp.exp(jnp.minimum(log_accept, 0.0)))
-    undefined = jnp.isnan(proposal.energy).astype(jnp.float32)
+    allowed = proposal.log_prior > point.log_prior - DIVERGED
+    undefined = (jnp.isnan(proposal.energy) & allowed).astype(jnp.float32)
     return choose(log_u < log_accept, proposal, point), Move(probability, undefined)
 
 

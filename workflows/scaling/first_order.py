@@ -4,12 +4,13 @@ With m equal ordered phases (two for phi -> -phi) both phases have the same weig
 
     c*(L) = c_inf + log(m) / |d log odds / dc|        (2 log 2 / (V dq) for mu2),
 
-up to corrections that fall exponentially with L, and the valley of P(q) deepens as 2 sigma L^(d-1), sigma the interface
-tension.
+up to corrections that fall exponentially with L, A exp(-L/xi), and the valley of P(q) deepens as 2 sigma L^(d-1), sigma the
+interface tension.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,24 @@ from workflows.cluster import run_all
 from workflows.coexistence_point.expectation import start_in
 from workflows.coexistence_point.search import decided, find_point, point_request
 from workflows.model_family import ModelFamily
-from workflows.scaling.fits import BELIEVED, FEWEST_SIZES, add_fit, largest_sizes, widened
+from workflows.scaling.fits import (
+    ACCEPTED,
+    BELIEVED,
+    FEWEST_SIZES,
+    Fit,
+    add_fit,
+    largest_sizes,
+    widened,
+    with_correction,
+)
 from workflows.store import Study, finished
 
+Array = np.ndarray
+
 MULTIPLICITY = 2  # ordered phases that phi -> -phi carries into one another
+# The smallest size over xi: a lattice of less than two correlation lengths has no two phases, and from eight on there is
+# nothing to correct.
+DECAYS = np.linspace(2.0, 8.0, 25)
 
 
 def coexistence_line(
@@ -55,12 +70,12 @@ def coexistence_line(
         study.count_part(point)
     table = xr.concat([_without_curves(point) for point in points], dim="size", combine_attrs="drop")
     result = table.assign_coords(size=("size", list(families), {"long_name": "linear size"}))
-    _add_infinite(result, coupling)
     doubts = [f"L = {L}: {point.attrs['why']}" for L, point in zip(families, points, strict=True) if not point.trusted]
-    p_value = float(result[f"{coupling}_infinite_p_value"])
-    if p_value < BELIEVED:
-        doubts.append(f"The sizes do not follow the law for {coupling} infinite (p = {p_value:.2g}).")
-    return result, doubts
+    moved = (result[coupling] - multiplicity_term(result)).values
+    infinite = Infinite.of(moved, result[f"{coupling}_err"].values, np.array(sizes))
+    infinite.add_to(result, coupling)
+    _add_tension(result)
+    return result, doubts + infinite.doubts(coupling)
 
 
 def multiplicity_term(point: xr.Dataset) -> xr.DataArray:
@@ -104,19 +119,84 @@ def _without_curves(point: xr.Dataset) -> xr.Dataset:
     return point.drop_vars(curves)
 
 
-def _add_infinite(result: xr.Dataset, coupling: str) -> None:
-    """The coupling and the interface tension of the infinite lattice."""
+@dataclass(frozen=True)
+class Infinite:
+    """The coupling of the infinite lattice, from points of finite ones without their multiplicity term.
+
+    The answer is c of c + A exp(-L/xi), averaged over xi; the mean of the largest sizes, which follow a constant, is what it
+    is without the correction.  The error covers the difference of the two, which is the choice between them.
+    """
+
+    sizes: Array
+    corrected: Fit
+    plain: Fit
+    """The mean of as many of the largest sizes as agree."""
+    all_agree: bool
+    """Whether all sizes agree, so that no correction is seen."""
+
+    @staticmethod
+    def of(points: Array, error: Array, sizes: Array) -> Infinite:
+        """From the points of all sizes, in ascending order."""
+        constant = np.ones((len(sizes), 1))
+        plain = largest_sizes(constant, points, error, sizes)
+        for first in range(len(sizes) - FEWEST_SIZES + 1):
+            corrected = _corrected(points, error, sizes, first)
+            if not corrected.p_value < ACCEPTED:
+                break
+        return Infinite(sizes, corrected, plain, bool(plain.used.all() and not plain.p_value < ACCEPTED))
+
+    @property
+    def change(self) -> float:
+        """What the correction changes."""
+        return float(self.corrected.value[0] - self.plain.value[0])
+
+    def add_to(self, result: xr.Dataset, coupling: str) -> None:
+        name = f"{coupling}_infinite"
+        add_fit(result, name, self.corrected.with_further_error(0, self.change), 0, self.sizes)
+        words = {"long_name": f"{name} as the mean of the largest sizes, without a correction exp(-L/xi)"}
+        result[f"{name}_uncorrected"] = xr.Variable((), self.plain.value[0], words)
+
+    def doubts(self, coupling: str) -> list[str]:
+        """Why the answer might be wrong: each a sentence."""
+        found, error = float(self.corrected.value[0]), float(self.corrected.error[0])
+        largest = f"sizes above L = {int(self.sizes.max())} are needed"
+        if self.corrected.p_value < BELIEVED:
+            p_value = self.corrected.p_value
+            return [f"The sizes do not follow the law for {coupling} infinite (p = {p_value:.2g})."]
+        if abs(self.change) > error:
+            return [
+                f"{coupling} infinite is {found:.6g} +- {error:.2g} with a correction for small sizes, and "
+                f"{self.plain.value[0]:.6g} without: {largest}."
+            ]
+        if len(self.sizes) == FEWEST_SIZES and not self.all_agree:
+            return [
+                f"The {FEWEST_SIZES} sizes do not agree on {coupling} infinite, and so few tell no correction: {largest}."
+            ]
+        return []
+
+
+def _corrected(points: Array, error: Array, sizes: Array, first: int) -> Fit:
+    """c + A exp(-L/xi) through the points without the first ones."""
+    some = sizes[first:]
+
+    def correction(decay: float) -> Array:
+        return np.exp(-decay * (some - some[0]) / some[0])
+
+    fit = with_correction(correction, points[first:], error[first:], DECAYS)
+    return fit._replace(used=np.arange(len(sizes)) >= first)
+
+
+def _add_tension(result: xr.Dataset) -> None:
+    """The interface tension of the infinite lattice."""
+    if "interface_tension" not in result:
+        return
     sizes = result["size"].values
-    moved = (result[coupling] - multiplicity_term(result)).values
-    fit = largest_sizes(np.ones((len(sizes), 1)), moved, result[f"{coupling}_err"].values, sizes)
-    add_fit(result, f"{coupling}_infinite", fit, 0, sizes)
-    if "interface_tension" in result:
-        # barrier = 2 sigma L^(d-1) + a constant: a straight line over the area of the walls.
-        known = np.isfinite(result["barrier"].values)
-        area = (result["barrier"] / result["interface_tension"]).values[known]
-        if len(np.unique(area.round(6))) >= FEWEST_SIZES:
-            design = np.stack([area, np.ones(len(area))], axis=1)
-            barrier, error = (result[name].values[known] for name in ("barrier", "barrier_err"))
-            # Straight only where the walls are flat and far apart, so the error has to cover deviations from the line.
-            fit = widened(largest_sizes(design, barrier, error, sizes[known]))
-            add_fit(result, "interface_tension_infinite", fit, 0, sizes[known])
+    # barrier = 2 sigma L^(d-1) + a constant: a straight line over the area of the walls.
+    known = np.isfinite(result["barrier"].values)
+    area = (result["barrier"] / result["interface_tension"]).values[known]
+    if len(np.unique(area.round(6))) >= FEWEST_SIZES:
+        design = np.stack([area, np.ones(len(area))], axis=1)
+        barrier, error = (result[name].values[known] for name in ("barrier", "barrier_err"))
+        # Straight only where the walls are flat and far apart, so the error has to cover deviations from the line.
+        fit = widened(largest_sizes(design, barrier, error, sizes[known]))
+        add_fit(result, "interface_tension_infinite", fit, 0, sizes[known])

@@ -94,14 +94,14 @@ def widened(fit: Fit) -> Fit:
     return fit._replace(error=fit.error * max(1.0, scatter))
 
 
-def with_correction(correction: Callable[[float], Array], y: Array, error: Array) -> Fit:
+def with_correction(correction: Callable[[float], Array], y: Array, error: Array, over: Array = OMEGA) -> Fit:
     """A constant and a correction to scaling, y = constant + A correction(omega), where neither A nor omega is known.
 
     Every omega has its own linear fit, of weight exp(-chi^2/2); the parameters are averaged over a flat prior in omega,
     and their errors include the uncertainty of omega.
     """
     fits = []
-    for omega in OMEGA:
+    for omega in over:
         shape = correction(float(omega))
         fits.append(least_squares(np.column_stack([np.ones(len(y)), shape / np.abs(shape).max()]), y, error))
     chi2 = np.array([fit.chi2 for fit in fits])

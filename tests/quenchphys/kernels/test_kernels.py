@@ -164,3 +164,34 @@ def test_noise_is_jax_threefry_and_normal():
     # No two rows alike, and no correlation between the two words of a pair.
     assert abs(np.corrcoef(sample[:, :501].ravel()[: 300 * 500], sample[:, 501:].ravel()[: 300 * 500])[0, 1]) < 0.01
     assert len(np.unique(sample[:, 0])) > 295
+
+
+class Overflowing:
+    """U = x^6 - x^4, which has no value in single precision far out (inf - inf), and none at all where x_0 > `edge`."""
+
+    def __init__(self, edge):
+        self.edge = edge
+
+    shape = (4,)
+
+    def sample_prior(self, key, n):
+        return jax.random.normal(key, (n, 4))
+
+    def log_prior(self, x):
+        return -0.5 * jnp.sum(x * x)
+
+    def energy(self, x):
+        return jnp.sum(x**6 - x**4) + jnp.where(x[0] > self.edge, jnp.nan, 0.0)
+
+
+@pytest.mark.parametrize(("edge", "undefined"), [(np.inf, False), (1.0, True)])
+def test_a_trajectory_that_runs_away_is_rejected_and_a_model_without_energy_is_named(edge, undefined):
+    problem = view(Overflowing(edge))
+    start = evaluate(problem, 0.1 * jax.random.normal(jax.random.key(0), (400, 4)))
+    density = Density(problem, Temperatures(np.float32(1.0)), jnp.float32(1.0))
+    for step, runs_away in ((0.3, False), (4.0, True)):
+        key = jax.random.key(3)
+        end, move = HMC(leapfrogs=8).transition(Stream(key), key, start, density, jnp.float32(step), jnp.ones(4))
+        assert bool(jnp.isfinite(end.energy).all())
+        assert (float(move.acceptance.mean()) < 0.5) == runs_away
+        assert bool(move.undefined.any()) == (undefined and not runs_away)

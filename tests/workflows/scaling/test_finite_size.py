@@ -11,6 +11,7 @@ import xarray as xr
 import workflows
 from tests.support.mean_field_model import binder, coexistence_mu2, one_site
 from workflows.budget import LadderSettings
+from workflows.scaling.first_order import Infinite
 from workflows.scaling.fits import largest_sizes, least_squares, power_law, widened, with_correction
 from workflows.scaling.second_order import _nu
 
@@ -65,7 +66,9 @@ def test_first_order_follows_the_multiplicity_term(tmp_path, monkeypatch):
     term = -np.log(2) / found.log_odds_slope.values
     assert (np.abs(exact - moved - term) < 0.1 * np.abs(term)).all()
     assert found.attrs["order"] == "first"
-    assert float(found.mu2_infinite_dof) >= 1
+    infinite, error = float(found.mu2_infinite), float(found.mu2_infinite_err)
+    assert moved.min() - 4 * error < infinite < moved.max() + 4 * error
+    assert abs(infinite - float(found.mu2_infinite_uncorrected)) <= error
 
     ran = []
     quench = LadderSettings.quench
@@ -78,6 +81,39 @@ def test_first_order_follows_the_multiplicity_term(tmp_path, monkeypatch):
     longer = workflows.finite_size_scaling([*sizes, 6], (0.3, 1.5), out=tmp_path / "fss.nc", overwrite=True, **FIRST)
     assert set(ran) == {36.0}
     assert (longer.mu2.values[:3] == found.mu2.values).all()
+
+
+def points_of(sizes, rng=None):
+    """phi^6 as it was measured: 2.28345 - 0.0072 exp(-(L - 6)/1.4), with errors of 320 sweeps."""
+    sizes = np.array(sizes)
+    error = np.interp(sizes, [6, 8, 10, 12, 16, 24], [8e-4, 4.9e-4, 3.8e-4, 3.8e-4, 2.5e-4, 1.9e-4])
+    exact = 2.28345 - 0.0072 * np.exp(-(sizes - 6) / 1.4)
+    return exact + (0.0 if rng is None else error * rng.standard_normal(len(sizes))), error, sizes
+
+
+def test_small_first_order_sizes_are_corrected_or_not_trusted():
+    few = Infinite.of(*points_of([6, 8, 10]))
+    assert abs(few.plain.value[0] - 2.28345) > 3 * few.plain.error[0]  # what the mean of the largest sizes would say
+    assert "with a correction for small sizes, and 2.28254 without: sizes above L = 10 are needed" in few.doubts("mu2")[0]
+    enough = Infinite.of(*points_of([8, 12, 16, 24]))
+    assert enough.doubts("mu2") == []
+    assert enough.corrected.value[0] == pytest.approx(2.28345, abs=0.5 * enough.corrected.error[0])
+    # The correction costs little where it is small.
+    assert enough.corrected.error[0] < 1.2 * enough.plain.error[0]
+    equal = points_of([16, 20, 24])
+    assert Infinite.of(*equal).doubts("mu2") == []
+    bent = equal[0] + 10 * equal[1] * np.array([0, 1, 0]), *equal[1:]
+    assert Infinite.of(*bent).doubts("mu2") != []
+
+
+def test_the_error_of_the_infinite_lattice_covers_its_correction():
+    rng = np.random.default_rng(8)
+    for sizes in ([6, 8, 10], [6, 8, 12, 16]):
+        z, result = [], xr.Dataset()
+        for _ in range(60):
+            Infinite.of(*points_of(sizes, rng)).add_to(result, "mu2")
+            z.append((float(result["mu2_infinite"]) - 2.28345) / float(result["mu2_infinite_err"]))
+        assert abs(np.mean(z)) < 0.5 and 0.5 < np.std(z) < 1.3, sizes
 
 
 def test_second_order_finds_where_binder_cumulants_meet():
