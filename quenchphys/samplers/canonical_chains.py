@@ -26,7 +26,7 @@ from quenchphys.consistency import check, check_program
 from quenchphys.console.interruption import Interrupted, interruptible_alone
 from quenchphys.console.progress import Meter, shown
 from quenchphys.console.progress import meter as progress_meter
-from quenchphys.kernels.block_hmc import BlockHMC
+from quenchphys.kernels.block_hmc import BlockHMC, Chances
 from quenchphys.kernels.sign_clusters import SignClusters
 from quenchphys.labels import check_labels
 from quenchphys.parallel.compile_cache import keep_compiled_programs
@@ -73,8 +73,8 @@ class Programs:
         def spread(function: Any, ins: tuple, outs: Any) -> Any:
             return jax.jit(jax.shard_map(function, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False))
 
-        def sweep(problem: ProblemView, key: Array, x: Array, step: Array, tune: Array) -> tuple:
-            moving, flipping = split(key)
+        def sweep(problem: ProblemView, chances: tuple[Chances, Array], x: Array, step: Array, tune: Array) -> tuple:
+            moving, flipping = chances
             moved = kernel.transition(problem.problem, moving, x, jnp.float32(1.0), step)  # type: ignore[arg-type]
             x = SignClusters().transition(problem.problem, flipping, moved.x) if clusters else moved.x  # type: ignore[arg-type]
             x = jax.lax.optimization_barrier(x)  # not computed again for every observable
@@ -86,8 +86,10 @@ class Programs:
         def run(problem: ProblemView, keys: Array, x: Array, step: Array, tune: Array) -> tuple:
             def tile(row: tuple) -> tuple:
                 key, x, step = row
+                moving, flipping = split(key)
+                chances = kernel.chances(problem.problem, moving, SWEEPS, LANES), split(flipping, SWEEPS)  # type: ignore[arg-type]
                 last, seen = jax.lax.scan(  # type: ignore[var-annotated]
-                    lambda carry, key: sweep(problem, key, *carry, tune), (x, step), split(key, SWEEPS)
+                    lambda carry, now: sweep(problem, now, *carry, tune), (x, step), chances
                 )
                 return *last, seen
 
