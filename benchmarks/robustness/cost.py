@@ -5,9 +5,9 @@
 Z(beta) of phi^6 with its output in a file, twice, each time in a process of its own: the first fills the cache of compiled
 programs, the second is measured.  Every function that exists only so that studies cannot be mixed up or lost is timed from
 its call to its return, all threads together; the digest of the record, which grows with it, by the speed of SHA-256 and the
-bytes of the record.  The start of a study is everything before its first level is sampled.  Whatever JAX compiles first in a
-process takes longer, because JAX itself starts; that is timed apart, and no part of the sum, since a run without any of these
-functions would pay for it as well.
+bytes of the record.  The start of a study is everything before its first level is sampled.  Whatever JAX compiles first in
+a process takes longer, because JAX itself starts; that is timed apart, and no part of the sum, since a run without any of
+these functions would pay for it as well.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     total, start = sum(found["spent"].values()), sum(found["at_start"].values())
     table.add("together", start, total, total / found["whole"])
     print(
-        f"\nthe run: {found['whole']:.1f} s of processor time, a record of {found['record'] / 1e6:.0f} MB; the start of JAX: "
-        f"{found['start_of_jax']:.3f} s"
+        f"\nthe run: {found['whole']:.1f} s of processor time, a record of {found['record'] / 1e6:.0f} MB; "
+        f"the start of JAX: {found['start_of_jax']:.3f} s"
     )
     return 0
 
