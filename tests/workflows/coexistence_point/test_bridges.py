@@ -140,3 +140,22 @@ def test_a_value_without_an_error_counts_for_nothing():
     value, error = joined((np.array([1.0, np.nan]), np.array([0.1, np.nan])), (np.array([2.0, 3.0]), np.array([0.0, 0.2])))
     np.testing.assert_allclose(value, [1, 3])
     np.testing.assert_allclose(error, [0.1, 0.2])
+
+
+def test_sizes_without_a_barrier_are_shown_without_one():
+    sizes = np.array([16, 24, 40, 128])
+    barrier = np.array([9.0, 14.0, 23.0, np.nan])
+    columns = {"mu2": 2.2834 + 0.8 / sizes**2, "barrier": barrier, "interface_tension": barrier / (2 * sizes)}
+    columns["latent_heat"] = 0.9 * sizes**2
+    data = {name: ("size", values) for name, values in columns.items()}
+    data |= {f"{name}_err": ("size", 0.01 * values) for name, values in columns.items()}
+    data["log_odds_slope"] = ("size", -0.85 * sizes**2)
+    for name in ("mu2_infinite", "interface_tension_infinite"):
+        fit = {"": 0.3, "_err": 0.01, "_chi2": 1.0, "_dof": 2, "_smallest_size": 16}
+        data |= {name + end: ((), value) for end, value in fit.items()}
+    attrs = {"workflow": "finite_size_scaling", "order": "first", "coupling": "mu2", "trusted": 1, "why": ""}
+    found = xr.Dataset(data, {"size": sizes}, attrs | {"problem": "phi6", "couplings": "{}", "seed": 0})
+    row = next(line for line in summary(found).splitlines() if line.strip().startswith("128"))
+    assert row.split()[2:4] == ["-", "-"]
+    barriers = draw(found).axes[1]
+    assert all(np.isfinite(line.get_ydata()).all() for line in barriers.lines)
