@@ -61,6 +61,8 @@ BREAKS = [
         "log_d = logsumexp(log_w + (np.log(counts) - relative_scales(log_w, counts) - log_c)[:, None], axis=0)",
         "log_d = logsumexp(log_w + (np.log(counts) - log_c)[:, None], axis=0)",
         "tests/quenchphys/samplers/test_canonical_chains.py -k joined",
+    ),
+    Break(
         "a finished record stays in the files of its checkpoint",
         "quenchphys/storage/record.py",
         "            if self._folder is None:\n                return {name: column.finish",
