@@ -152,11 +152,40 @@ class WalkSettings:
         return sum(self.sweeps_of(earlier) for earlier in range(part))
 
 
+@dataclass(frozen=True)
+class BridgeSettings:
+    """Sampling of two phases apart, each by a bridge from its own Gaussian."""
+
+    error: float | None = None
+    """Standard error of the coupling to be reached; None: 0.1 nats in the log odds of the phases."""
+    groups: int = defaults.WALK_GROUPS
+    """Independent groups of chains at every step of a bridge; error bars are a jackknife over them."""
+    seed: int = 0
+    """Seed of the study."""
+
+    def __post_init__(self) -> None:
+        check_whole("groups", self.groups, defaults.FEWEST_GROUPS)
+        if self.groups % defaults.FEWEST_GROUPS:
+            raise ValueError(
+                f"groups must be a multiple of {defaults.FEWEST_GROUPS} for bridges; {self.groups} was given"
+            )
+
+    @property
+    def scouts(self) -> BridgeSettings:
+        """Of the short bridges that look for the coupling."""
+        return replace(self, groups=defaults.FEWEST_GROUPS)
+
+
+METHODS = ("auto", "crossing", "phases", "both")
+
+
 class CoexistenceSettings(NamedTuple):
-    """Sampling of a coexistence point: a pilot ladder, then chains."""
+    """Sampling of a coexistence point: a pilot ladder and then chains that cross, or bridges to both phases, or both."""
 
     pilot: PilotSettings
     walk: WalkSettings
+    error: float | None = None
+    method: str = "auto"
 
     @staticmethod
     def of(
@@ -167,17 +196,45 @@ class CoexistenceSettings(NamedTuple):
         sweeps: int = WalkSettings.sweeps,
         seed: int = 0,
         softness: float | None = None,
+        error: float | None = None,
+        method: str = "auto",
     ) -> CoexistenceSettings:
         """From the keywords of `workflows.coexistence`."""
+        if method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}; {method!r} was given.")
+        if error is not None:
+            if isinstance(error, bool) or not isinstance(error, int | float | np.number) or not 0 < error < math.inf:
+                raise ValueError(f"error must be positive and finite; {error!r} was given.")
+            if method == "crossing":
+                raise ValueError("error is for bridges to the phases; the error of method='crossing' follows from sweeps.")
+            error = float(error)
         pilot = PilotSettings(pilot_particles, pilot_replicas, seed, softness)
-        return CoexistenceSettings(pilot, WalkSettings(groups, chains, sweeps, seed))
+        settings = CoexistenceSettings(pilot, WalkSettings(groups, chains, sweeps, seed), error, method)
+        if method in ("phases", "both"):
+            settings.bridge  # noqa: B018, refuses what bridges do not allow
+        return settings
 
-    def request(self) -> dict[str, Any]:
-        """By the names of the keywords."""
+    @property
+    def bridge(self) -> BridgeSettings:
+        """What bridges take from these settings."""
+        return BridgeSettings(self.error, self.walk.groups, self.walk.seed)
+
+    @property
+    def of_chains(self) -> bool:
+        """Whether something was chosen that only chains which cross can do."""
+        usual = CoexistenceSettings.of(groups=self.walk.groups, seed=self.walk.seed)
+        return (self.pilot, self.walk) != (usual.pilot, usual.walk)
+
+    def request(self, method: str | None = None) -> dict[str, Any]:
+        """By the names of the keywords, those that the method uses; by default all that were given."""
+        if method == "phases":
+            return {"method": method, **asdict(self.bridge)}
         pilot, walk = asdict(self.pilot), asdict(self.walk)
-        return {
+        crossing = {
             "pilot_particles": pilot.pop("particles"),
             "pilot_replicas": pilot.pop("replicas"),
             **pilot,
             **walk,
         }
+        named = {"method": method or self.method} if (method or self.method) not in ("auto", "crossing") else {}
+        return crossing | named | ({} if self.error is None else {"error": self.error})

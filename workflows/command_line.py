@@ -88,7 +88,7 @@ def _run(chosen: Namespace, arguments: list[str]) -> int:
         from workflows.provenance import typed
 
     try:
-        with _warnings_as_sentences(), _joined(chosen), typed(arguments):
+        with _interrupts_not_lost(), _warnings_as_sentences(), _joined(chosen), typed(arguments):
             return chosen.run(chosen)
     except ProcessLost as lost:
         _print_error(lost)
@@ -104,6 +104,27 @@ def _run(chosen: Namespace, arguments: list[str]) -> int:
     except (ValueError, TypeError, OSError, MemoryError, OverflowError, ImportError) as wrong:
         _print_error(one_sentence(wrong))
         return Exit.WRONG_REQUEST
+
+
+@contextmanager
+def _interrupts_not_lost() -> Iterator[None]:
+    """Send Ctrl-C again where Python had to drop it: while a destructor or the callback of a weak reference ran."""
+    usual = sys.unraisablehook
+
+    def again(dropped: Any) -> None:
+        if not issubclass(dropped.exc_type, KeyboardInterrupt):
+            usual(dropped)
+        elif threading.current_thread() is threading.main_thread():
+            this = threading.get_ident()
+            timer = threading.Timer(0.01, signal.pthread_kill, [this, signal.SIGINT])  # when the destructor is over
+            timer.daemon = True
+            timer.start()
+
+    sys.unraisablehook = again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = usual
 
 
 @contextmanager

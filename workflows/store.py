@@ -186,6 +186,26 @@ class Study:
         self._count(walk)
         return walk
 
+    def bridge(self, name: str, label: str, make: Callable[[], qp.Ladder], problem: Any) -> qp.Ladder:
+        """The bridge of this name to a phase, from its file or newly run; one that is interrupted begins again."""
+        ladder = self._bridge(self._file(name), label, make, problem)
+        self._count(ladder)
+        return ladder
+
+    def _bridge(self, file: Path | None, label: str, make: Callable[[], qp.Ladder], problem: Any) -> qp.Ladder:
+        if file is not None and (kept := self._kept(qp.Ladder.load, file, problem, label)) is not None:
+            return kept
+        self.message(label)
+        if file is None:
+            return make()
+        try:
+            ladder = make()
+        except Interrupted as stopped:
+            raise self._interrupted() from stopped
+        ladder.tree.attrs[ORIGIN] = json.dumps(self._origin(problem))
+        ladder.save(file)
+        return ladder
+
     def _begin_part(self, label: str) -> None:
         self.message(label)
         self.display.stage("sampling", detail=label)

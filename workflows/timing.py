@@ -15,6 +15,7 @@ from workflows.budget import PARTS, CoexistenceSettings, LadderSettings, WalkSet
 # phi^6 at L = 8, 16 and 40, where ladders took 0.35, 2.4 and 14 s and walks 7.6, 16 and 73 s.
 LEVEL, LEVEL_SITE = 1e-5, 6e-8
 SWEEP, SWEEP_SITE = 2.5e-5, 2.1e-7
+BRIDGE_SITE, BRIDGE_SLOPE = 1e-9, 0.85  # seconds of a site-gradient; d log odds / d mu2 of phi^6, per site
 LADDER_ANALYSIS, BETA_SAMPLE = 1.8, 2e-8  # seconds, and those to weight one sample at one temperature
 WALK_ANALYSIS, WALK_ANALYSIS_SITE = 1.5, 5e-4
 ALL_SIZES = 15.0  # seconds for each size: Binder cumulants on a grid of couplings, their slopes and crossings
@@ -54,7 +55,19 @@ def stages_of_walk(problem: Any, settings: WalkSettings) -> list[Stage]:
 
 
 def stages_of_point(problem: Any, settings: CoexistenceSettings) -> list[Stage]:
-    """A pilot ladder and a walk."""
-    pilot = LadderSettings(settings.pilot.particles, settings.pilot.replicas)
-    first, ladder, analysis = stages_of_ladder(problem, pilot)
-    return [first, sampling("pilot", ladder.expected), analysis, *stages_of_walk(problem, settings.walk)]
+    """A pilot ladder and a walk, or bridges to both phases, or all of them."""
+    stages: list[Stage] = []
+    if settings.method != "phases":
+        pilot = LadderSettings(settings.pilot.particles, settings.pilot.replicas)
+        first, ladder, analysis = stages_of_ladder(problem, pilot)
+        stages += [first, sampling("pilot", ladder.expected), analysis, *stages_of_walk(problem, settings.walk)]
+    if settings.method in ("phases", "both"):
+        stages += stages_of_bridges(math.prod(view(problem).shape), settings.error)
+    return stages
+
+
+def stages_of_bridges(sites: int, error: float | None) -> list[Stage]:
+    """Bridges to both phases: 6e9 site-gradients for 0.08 nats at 1600 sites of phi^6, and as V^2 beyond."""
+    nats = 0.1 if error is None else error * BRIDGE_SLOPE * sites
+    gradients = 6e9 * (sites / 1600) ** 2 * (0.08 / nats) ** 2
+    return [compiling(0.7 * COMPILATION), sampling("walk", BRIDGE_SITE * gradients), analysing(WALK_ANALYSIS)]

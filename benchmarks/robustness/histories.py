@@ -194,7 +194,7 @@ class History:
             return ""
         with suppress(OSError, ValueError):
             text = json.loads(file.read_text())
-            return next(name for name, alone in self.alone.items() if alone.request == text)
+            return next((name for name, alone in self.alone.items() if alone.request == text), "")
         return ""
 
     def end_of(self, process: Process, code: int | None) -> str:

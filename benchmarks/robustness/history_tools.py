@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
+import re
 import resource
 import shutil
 import signal
@@ -26,6 +27,7 @@ from quenchphys.storage.checksum import MARK, broken
 from workflows.command_line import main as quenchphys
 
 PATIENCE = 300.0  # seconds without any processor time after which a process counts as hung; the machine may be busy
+TIME = re.compile(r"^(.*), [^,\n]* (?:s|min|h)$", re.MULTILINE)
 AMPLE = 1 << 28  # bytes of a disk that is not full
 
 
@@ -102,8 +104,10 @@ class Process:
         else:
             try:
                 code = self._worker.connection.recv() if self._worker.connection.poll() else None
-                if code is not None:
+                if code is not None and not self.sent:
                     self.idle.append(self._worker)
+                elif code is not None:  # a command that was interrupted leaves nothing behind: it ends with its process
+                    self._worker.process.kill()
             except EOFError:  # the worker died
                 self._worker.process.join()
                 code = self._worker.process.exitcode
@@ -138,7 +142,8 @@ class Process:
             time.sleep(0.05)
         if code is None:
             self.send(signal.SIGKILL)
-        self.said, self.errors = (Path(file.name).read_text() for file in self._output)
+        said, self.errors = (Path(file.name).read_text() for file in self._output)
+        self.said = TIME.sub(r"\1", said)  # the first line of a table ends with the time its study took
         return code
 
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
-from quenchphys.kernels.block_hmc import BlockHMC, Moved
+from quenchphys.kernels.block_hmc import BlockHMC, Chances, Moved
 from quenchphys.parallel.compile_cache import keep_compiled_programs
 from quenchphys.parallel.loops import map_rows
 from quenchphys.parallel.processes import to_host
@@ -61,13 +61,14 @@ class Programs:
             def tile(row: tuple) -> tuple:
                 key, x, beta, step = row
 
-                def sweep(carry: tuple[Array, Array], key: Array) -> tuple:
+                def sweep(carry: tuple[Array, Array], chances: Chances) -> tuple:
                     x, step = carry
-                    moved = kernel.transition(problem.problem, key, x, beta, step)  # type: ignore[arg-type]
+                    moved = kernel.transition(problem.problem, chances, x, beta, step)  # type: ignore[arg-type]
                     better = step * jnp.exp(TUNING_GAIN * (moved.acceptance - kernel.target_acceptance))
                     return (moved.x, jnp.where(tune, better, step)), measured(problem, moved)
 
-                last, seen = jax.lax.scan(sweep, (x, step), jax.random.split(key, SWEEPS))  # type: ignore[var-annotated]
+                chances = kernel.chances(problem.problem, key, SWEEPS, LANES)  # type: ignore[arg-type]
+                last, seen = jax.lax.scan(sweep, (x, step), chances)  # type: ignore[var-annotated]
                 return *last, seen
 
             return map_rows(tile, (keys, x, beta, step))

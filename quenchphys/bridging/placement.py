@@ -57,14 +57,25 @@ def placed(chains: Chains, draws: np.ndarray) -> Placement:
 
 
 def error_of(energy: np.ndarray, draws: np.ndarray, betas: np.ndarray) -> float:
-    """Standard error of log Z from the scatter of the groups, each integrated by itself."""
-    return float(integrals(energy, draws, betas)[:, -1].std(ddof=1) / math.sqrt(energy.shape[1]))
+    """Standard error of log Z from the scatter of the groups at every beta, of which chains are independent.
+
+    The scatter of whole integrals would do as well, but with a few groups it is itself uncertain by a fifth, and a run that
+    stops as soon as it happens to be small enough states errors that are too small.
+    """
+    width = np.diff(betas, prepend=0.0, append=betas[-1])
+    weight = 0.5 * (width + np.concatenate([[0.0], width[:-1]]))  # of the mean at 0 and at every beta, by trapezoids
+    return float(np.sqrt(np.sum(weight**2 * _means(energy, draws).var(axis=0, ddof=1)) / energy.shape[1]))
+
+
+def _means(energy: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """<U> of every group at 0 and at every beta, (group, 1 + level)."""
+    inside = np.where(np.isfinite(draws), draws, np.nan)
+    return np.concatenate([np.nanmean(inside, axis=1)[:, None], energy.mean(axis=-1).T], axis=1)
 
 
 def integrals(energy: np.ndarray, draws: np.ndarray, betas: np.ndarray) -> np.ndarray:
     """log G of every group at every beta, (group, level)."""
     inside = np.where(np.isfinite(draws), draws, np.nan)
-    mean = np.concatenate([np.nanmean(inside, axis=1)[:, None], energy.mean(axis=-1).T], axis=1)
     # Variances only correct the trapezoids: those of all groups together are less noisy.
     variance = np.concatenate([[np.nanvar(inside)], energy.var(axis=(1, 2))])
-    return log_volumes(betas, mean, variance)
+    return log_volumes(betas, _means(energy, draws), variance)

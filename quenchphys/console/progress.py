@@ -21,7 +21,8 @@ from quenchphys.console.surfaces import Surface, surface_for
 COMPILATION = 14.0  # seconds for the programs of a ladder on an idle machine, without a cache
 LADDER = 20.0  # seconds for a ladder of which nothing is known
 
-COUNTED = {"multicanonical": "sweep", "chains": "draw", "laplace": "step"}  # what methods without levels count
+# What methods without levels count.
+COUNTED = {"multicanonical": "sweep", "bridge": "sweep", "chains": "draw", "laplace": "step"}
 
 
 class Meter(Protocol):
@@ -268,7 +269,7 @@ def meter(method: str, wanted: bool | Meter | None) -> Meter:
     Parameters
     ----------
     method
-        "quench", "temper", "nested", "multicanonical", "chains" or "laplace".
+        "quench", "temper", "nested", "multicanonical", "bridge", "chains" or "laplace".
     wanted
         None: in a terminal, in a notebook, and a line a minute elsewhere.  True: also at once.  False: nothing.  Or a meter
         of your own.

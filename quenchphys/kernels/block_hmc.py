@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from quenchphys.kernels.minimum_norm import OUTER
-from quenchphys.parallel.random_numbers import fold, normal, split, uniform
+from quenchphys.parallel.random_numbers import normal, split, uniform
 
 Array = jax.Array
 
@@ -48,6 +48,22 @@ class LocalAction(Protocol):
     def lane_inside(self, x: Array) -> Array:
         """Whether a configuration belongs to what is sampled, (lane,)."""
         ...
+
+
+class Chances(NamedTuple):
+    """The random numbers of trajectories but for their momenta, drawn before the loop over trajectories.
+
+    Drawn inside, each would be drawn anew for every site that reads it: the compiler makes one expression of all.
+    """
+
+    shift: Array
+    """By which share of every axis the lattice is moved, (axis,)."""
+    step: Array
+    """The step size relative to the tuned one."""
+    test: Array
+    """Uniform numbers for the acceptance of blocks, (*counts, lane)."""
+    momentum: Array
+    """Key of the momenta."""
 
 
 class Moved(NamedTuple):
@@ -80,37 +96,48 @@ class BlockHMC:
     target_acceptance: float = 0.9
 
     def gradients(self) -> float:
-        return 2.0 * self.steps
+        return 2.0 * self.steps + 1
 
-    def transition(self, problem: LocalAction, key: Array, x: Array, beta: Array, step_size: Array) -> Moved:
+    def parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Kicks and the drifts that follow them, in steps; the outer kicks of neighbouring steps are one."""
+        kicks = np.tile(np.array([2 * OUTER, 1 - 2 * OUTER], np.float32), self.steps + 1)[:-1]
+        kicks[[0, -1]] = OUTER
+        drifts = np.full(len(kicks), 0.5, np.float32)
+        drifts[-1] = 0
+        return kicks, drifts
+
+    def chances(self, problem: LocalAction, key: Array, count: int, lanes: int) -> Chances:
+        """The random numbers of `count` trajectories, one after the other along the first axis."""
+        axes = len(problem.blocks)
+        shifting, kicking, testing, jittering = split(key, 4)
+        return Chances(
+            uniform(shifting, (count, axes)),
+            1 + JITTER * (2 * uniform(jittering, (count,)) - 1),
+            uniform(testing, (count, *problem.blocks, lanes)),
+            split(kicking, count),
+        )
+
+    def transition(self, problem: LocalAction, chances: Chances, x: Array, beta: Array, step_size: Array) -> Moved:
         """One trajectory of every lane of (*shape, lane); leaves exp(-action) inside the region invariant."""
         blocks = Blocks(x.shape[:-1], problem.blocks)
-        shifting, kicking, testing, jittering = split(key, 4)
-        x = blocks.shifted(shifting, x)
-        momentum = normal(kicking, x.shape) * blocks.free
-        step = step_size * (1 + JITTER * (2 * uniform(jittering, (1,))[0] - 1))
+        x = blocks.shifted(chances.shift, x)
+        momentum = normal(chances.momentum, x.shape) * blocks.free
+        step = step_size * chances.step
+        kicks, drifts = (jnp.asarray(part) for part in self.parts())
 
-        def kicked(x: Array, momentum: Array, share: float) -> Array:
-            return momentum - share * step * blocks.free * problem.lane_force(x, beta)
+        # One kick in each turn of the loop: two of them in one expression, and the compiler would compute the first again
+        # for every neighbour that the second one reads.
+        def one(part: Any, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            x, momentum = carry
+            momentum = momentum - kicks[part] * step * blocks.free * problem.lane_force(x, beta)
+            return x + drifts[part] * step * momentum, momentum
 
-        def drift_kick_drift(x: Array, momentum: Array) -> tuple[Array, Array]:
-            x = x + 0.5 * step * momentum
-            momentum = kicked(x, momentum, 1 - 2 * OUTER)
-            return x + 0.5 * step * momentum, momentum
-
-        def one(_: Any, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-            # The outer kicks of neighbouring steps are one.
-            x, momentum = drift_kick_drift(*carry)
-            return x, kicked(x, momentum, 2 * OUTER)
-
-        carry = (x, kicked(x, momentum, OUTER))
-        proposed, final = drift_kick_drift(*jax.lax.fori_loop(1, self.steps, one, carry))
-        final = kicked(proposed, final, OUTER)
+        proposed, final = jax.lax.fori_loop(0, len(kicks), one, (x, momentum))
         # Differences at every site before the sum: energies of a large lattice have no digits left for them.
         change = problem.lane_action(proposed, beta) - problem.lane_action(x, beta)
         change = blocks.total(change + 0.5 * (final - momentum) * (final + momentum))
         probability = jnp.where(jnp.isnan(change), 0.0, jnp.exp(jnp.minimum(-change, 0.0)))
-        accepted = uniform(testing, change.shape) < probability
+        accepted = chances.test < probability
         moved = jnp.where(blocks.spread(accepted), proposed, x)
         inside = problem.lane_inside(moved)
         return Moved(jnp.where(inside, moved, x), probability.mean(), 1.0 - inside.mean())
@@ -135,12 +162,11 @@ class Blocks:
                 free[(slice(None),) * axis + ([part[0] for part in self._parts(axis)],)] = 0
         return free
 
-    def shifted(self, key: Array, x: Array) -> Array:
-        """The lattice moved by a random number of sites along every axis that is cut."""
+    def shifted(self, share: Array, x: Array) -> Array:
+        """The lattice moved by a share of every axis that is cut."""
         for axis, count in enumerate(self.counts):
             if count > 1:
-                amount = (self.shape[axis] * uniform(fold(key, axis), (1,))[0]).astype(jnp.int32)
-                x = jnp.roll(x, amount, axis)
+                x = jnp.roll(x, (self.shape[axis] * share[axis]).astype(jnp.int32), axis)
         return x
 
     def total(self, x: Array) -> Array:

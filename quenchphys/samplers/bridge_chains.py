@@ -30,6 +30,8 @@ from quenchphys.bridging.chains import LANES, SWEEPS, TILES, Chains, Draws, Samp
 from quenchphys.bridging.placement import Placement, error_of, integrals, placed
 from quenchphys.consistency import check
 from quenchphys.console.interruption import Interrupted, interruptible_alone
+from quenchphys.console.progress import Meter, shown
+from quenchphys.console.progress import meter as progress_meter
 from quenchphys.kernels.block_hmc import BlockHMC
 from quenchphys.ladder import Ladder
 from quenchphys.outcome import Outcome
@@ -98,6 +100,7 @@ def bridge(
     warm_up: int = 32,
     kernel: BlockHMC | None = None,
     seed: int = 0,
+    progress: bool | Meter | None = None,
     devices: int | Sequence[Any] | None = None,
 ) -> Ladder:
     """Sample every step between a prior and a phase near it by chains in equilibrium.
@@ -120,7 +123,7 @@ def bridge(
         Trajectories of burn-in, in which the step size is tuned.
     kernel
         Default: `BlockHMC()`.
-    seed, devices
+    seed, progress, devices
         As in `quench`.
 
     Returns
@@ -141,11 +144,12 @@ def bridge(
     begun = time.monotonic()
     check(problem)
     model, mesh = view(problem), mesh_for(TILES, 1, devices)
-    with contained(mesh), interruptible_alone() as request:
+    meter = progress_meter("bridge", progress)
+    with shown(meter), contained(mesh), interruptible_alone() as request:
         chains = Chains(model, settings.kernel, settings.groups, settings.seed, mesh)
         draws = chains.draw()
         placement = placed(chains, draws.energy) if betas is None else Placement(settings.schedule, math.nan)
-        samples = recorded(chains, settings, placement.betas, draws.energy, request)
+        samples = recorded(chains, settings, placement.betas, draws.energy, request, meter)
         step_size, last = chains.step_sizes, chains.last()
     reached = error_of(samples.energy, draws.energy, placement.betas)
     wanted = math.inf if settings.sweeps is not None else settings.error
@@ -158,6 +162,7 @@ def bridge(
         **problem_attributes(model),
         "settings": json.dumps(settings.as_json(samples.energy.shape[-1])),
         "length": placement.length,
+        "left": float(samples.left.max()),
         "gradients": float(chains.trajectories * settings.kernel.gradients()),
         "wall_time": time.monotonic() - begun,
         **software_attributes(),
@@ -177,7 +182,7 @@ def _check_local_action(problem: Any) -> None:
 
 
 def recorded(
-    chains: Chains, settings: BridgeSettings, betas: np.ndarray, draws: np.ndarray, request: Any
+    chains: Chains, settings: BridgeSettings, betas: np.ndarray, draws: np.ndarray, request: Any, meter: Meter
 ) -> Samples:
     """Burn-in at these betas, then samples until there are enough of them."""
     chains.start(betas)
@@ -185,15 +190,20 @@ def recorded(
         chains.advance(tune=True)
     parts: list[Samples] = []
     limit = settings.sweeps or settings.most_sweeps
+    wanted = limit  # sweeps, as far as can be told
     while SWEEPS * len(parts) < limit:
         parts.append(chains.advance(tune=False))
+        done = SWEEPS * len(parts)
         if any_of(bool(request)):
-            done = SWEEPS * len(parts)
             raise Interrupted(f"Interrupted after {done} sweeps; nothing is kept of an unfinished bridge.")
         if settings.sweeps is None and len(parts) >= FEWEST_CALLS:
             energy = np.concatenate([part.energy for part in parts], axis=-1)
-            if error_of(energy, draws, betas) <= settings.error:
+            excess = error_of(energy, draws, betas) / settings.error
+            if excess <= 1:
                 break
+            wanted = min(limit, round(done * excess**2))
+        last = parts[-1]
+        meter.update(done, float(last.energy.mean()), float(last.acceptance.mean()), math.nan, wanted - done)
     return Samples.joined(parts)
 
 

@@ -167,14 +167,15 @@ class Store:
         if not self._generations.is_dir():
             return None
         generations = self._open().all_steps()
-        why = ""
+        skipped: dict[int, str] = {}
         for level in sorted(generations, reverse=True):
             try:
                 found = self._read(level)
             except Exception as cause:  # torn, corrupted, or half deleted: whatever it is, the one before may be whole
-                why = one_line(cause)
-                print(f"Skipping the checkpoint after {level} levels: {why}.", file=sys.stderr, flush=True)
+                skipped[level] = one_line(cause)
                 continue
+            for other, why in skipped.items():
+                print(f"Skipping the checkpoint after {other} levels: {why}.", file=sys.stderr, flush=True)
             for newer in [other for other in generations if other > level]:
                 self._open().delete(newer)
             self._saved_level = level
@@ -182,7 +183,8 @@ class Store:
         if generations:
             # They may be readable elsewhere or later, so a run that begins again does not delete them.
             raise Unusable(
-                f"No checkpoint in {self.folder} can be read ({why}); move the folder away, or give another one."
+                f"No checkpoint in {self.folder} can be read ({skipped[min(skipped)]}); move the folder away, or give "
+                "another one."
             )
         return None
 

@@ -18,8 +18,11 @@ BLOCK = 1 << 22
 
 
 def seal(path: Path) -> None:
-    """Append the seal."""
-    digest = _digest(path, path.stat().st_size)
+    """Append the seal; refused if something else cut the file short, or made it longer, while it was written."""
+    size = path.stat().st_size
+    if (own := _end_of_hdf5(path)) is not None and size != own:
+        raise OSError("another program changed the file while it was written")
+    digest = _digest(path, size)
     with open(path, "ab") as file:
         file.write(MARK + digest.encode() + b"\n")
 

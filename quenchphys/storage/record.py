@@ -9,6 +9,7 @@ were written: the digests of all columns so far are part of every checkpoint.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import os
@@ -68,23 +69,37 @@ class Column:
             os.fsync(self._file.fileno())
 
     @property
-    def as_written(self) -> bool:
-        """Whether the file of a checkpoint holds what was written to it."""
+    def size(self) -> int:
+        """Bytes of all rows."""
+        return self._rows * math.prod(self.shape) * self.dtype.itemsize
+
+    def taken(self, to_memory: bool) -> np.ndarray | None:
+        """A copy of what the file holds, where no other program can change it; None if it is not what was written.
+
+        The copy is in memory, or in an unnamed temporary file that is mapped.
+        """
         assert self._file is not None
         self._file.flush()
+        copy: IO[bytes] = io.BytesIO() if to_memory else tempfile.TemporaryFile(prefix="quenchphys-")  # noqa: SIM115
         # Read through the open file: it may have lost its name.
         with open(os.dup(self._file.fileno()), "rb") as file:
             file.seek(0)
-            found = _digest(file, self._rows * math.prod(self.shape) * self.dtype.itemsize)
+            found = _digest(file, self.size, copy)
             file.seek(0, os.SEEK_END)
-        return found.digest() == self.digest.digest()
+        if found.digest() != self.digest.digest():
+            return None
+        size = (self._rows, *self.shape)
+        if isinstance(copy, io.BytesIO):
+            return np.frombuffer(copy.getbuffer(), self.dtype).reshape(size)
+        copy.flush()
+        return np.memmap(copy, dtype=self.dtype, mode="r", shape=size)
 
     def finish(self, rows: int) -> np.ndarray:
         """The first `rows` rows, as (replica, level, ...)."""
         if self._file:
             self._file.flush()
             size = (self._rows, *self.shape)
-            # Read-only: a ladder must not change the record of a checkpoint, and pages that were read can be given back.
+            # Read-only: pages that were read can be given back.
             array: np.ndarray = np.memmap(self._file, dtype=self.dtype, mode="r", shape=size)
         else:
             array = np.concatenate(self._blocks)
@@ -158,15 +173,17 @@ class Record:
     def finish(self, rows: int) -> dict[str, np.ndarray]:
         """The first `rows` levels of every column, as (replica, level, ...); refused if another program changed a file."""
         with self._in_words():
-            on_disk = self._folder is not None
-            changed = [name for name, column in self._columns.items() if on_disk and not column.as_written]
-        if changed:
+            if self._folder is None:
+                return {name: column.finish(rows) for name, column in self._columns.items()}
+            small = sum(column.size for column in self._columns.values()) <= self._limit
+            found = {name: column.taken(to_memory=small) for name, column in self._columns.items()}
+        whole = {name: array[:rows].swapaxes(0, 1) for name, array in found.items() if array is not None}
+        if changed := found.keys() - whole.keys():
             raise ValueError(
-                f"The record in {self._folder} was changed while the run was writing to it ({changed[0]}); run the same "
+                f"The record in {self._folder} was changed while the run was writing to it ({min(changed)}); run the same "
                 "call again to continue from before."
             )
-        with self._in_words():
-            return {name: column.finish(rows) for name, column in self._columns.items()}
+        return whole
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
@@ -238,11 +255,13 @@ def _bytes(array: np.ndarray) -> memoryview:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
-def _digest(file: IO[bytes], size: int) -> Any:
-    """Digest of the next bytes of a file."""
+def _digest(file: IO[bytes], size: int, copy: IO[bytes] | None = None) -> Any:
+    """Digest of the next bytes of a file, which are copied on the way if that is asked for."""
     found = hashlib.sha256()
     while size > 0 and (part := file.read(min(size, 1 << 22))):
         found.update(part)
+        if copy is not None:
+            copy.write(part)
         size -= len(part)
     return found
 

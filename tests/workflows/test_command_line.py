@@ -292,3 +292,20 @@ def test_ctrl_c_leaves_what_was_computed(tmp_path, ctrl_c):
     assert not out.exists()
     assert list((tmp_path / "run.ladders").glob("pilot_*"))
     assert time.monotonic() - begun < 300
+
+
+def test_ctrl_c_inside_a_destructor_is_not_lost(monkeypatch, capsys):
+    """Python drops an exception there; the command must stop all the same."""
+
+    class Fleeting:
+        def __del__(self):
+            raise KeyboardInterrupt
+
+    def study(**_):
+        Fleeting()
+        time.sleep(5)
+        raise AssertionError("the command went on")
+
+    monkeypatch.setattr(workflows, "coexistence", study)
+    assert main(POINT) == 130
+    assert capsys.readouterr().err.strip() == "Interrupted."

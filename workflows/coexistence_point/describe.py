@@ -97,7 +97,9 @@ def describe_point(
     why = doubts(pilot.ladders[0], walks, result, coupling)
     if why:
         warnings.warn("The coexistence point is not to be trusted: " + " ".join(why), stacklevel=4)
-    return result.assign_attrs(workflow="coexistence", coupling=coupling, trusted=int(not why), why=" ".join(why))
+    return result.assign_attrs(
+        workflow="coexistence", method="crossing", coupling=coupling, trusted=int(not why), why=" ".join(why)
+    )
 
 
 def _add_heights(

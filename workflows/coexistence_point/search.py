@@ -1,10 +1,13 @@
-"""Coexistence of two phases: pilot ladders find the coupling, multicanonical chains measure it.
+"""Coexistence of two phases, by chains that cross between them or by bridges to both.
+
+By crossing:
 
     pilot     a small ladder down to the last phase: the approximate coupling, and a multicanonical weight in U
     chains    travel between the phases in equilibrium with that weight: the odds of the phases, and all averages.  At the
               top they overlap with exact draws from the prior, which put log Z on an absolute scale
 
-Both are run at one value of the coupling; the coexistence point is found by reweighting.
+Both are run at one value of the coupling; the coexistence point is found by reweighting.  Without crossing: see
+`workflows.coexistence_point.bridges`.
 """
 
 from __future__ import annotations
@@ -20,8 +23,11 @@ import quenchphys as qp
 from observables.phases import TwoPhases
 from quenchphys.samplers.softness import SMALLEST, too_soft
 from workflows.budget import CoexistenceSettings, LadderSettings, PilotSettings, WalkSettings
+from workflows.coexistence_point.agreement import both_answers
+from workflows.coexistence_point.bridges import BridgedPoint
 from workflows.coexistence_point.describe import Ends, describe_point
 from workflows.coexistence_point.expectation import Place, own_place, phases_of, start_in
+from workflows.coexistence_point.method import method_for
 from workflows.coexistence_point.walk import run_chains
 from workflows.model_family import Model, ModelFamily, check_bracket, family_of
 from workflows.old_names import renamed
@@ -29,6 +35,11 @@ from workflows.provenance import call_of
 from workflows.store import Request, Study, request_of
 from workflows.timing import stages_of_point
 
+WORDS = {
+    "crossing": "method: chains that cross from phase to phase",
+    "phases": "method: a bridge to each phase, nothing crosses between them",
+    "both": "method: chains that cross, and then bridges to both phases",
+}
 PILOTS = 6  # pilot ladders that are run at most to find the coexistence point
 SMALLEST_STEP = 1e-3  # of the bracket: a search whose interval is smaller has failed
 REACH = 8.0  # nats of log odds at the coupling of a pilot, beyond which chains there would hardly see one of the phases
@@ -47,6 +58,8 @@ def coexistence(
     groups: int = WalkSettings.groups,
     chains: int = WalkSettings.chains,
     sweeps: int = WalkSettings.sweeps,
+    method: str = "auto",
+    error: float | None = None,
     seed: int = 0,
     softness: float | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -56,8 +69,9 @@ def coexistence(
 ) -> xr.Dataset:
     """Find the value of a coupling at which two phases have the same weight, and describe both phases there.
 
-    A pilot ladder finds the coupling approximately, and with it a multicanonical weight; chains with that weight travel
-    between the phases and give the answer.
+    On small lattices a pilot ladder finds the coupling approximately, and with it a multicanonical weight; chains with that
+    weight travel between the phases and give the answer.  On large ones, where nothing crosses, each phase is sampled by
+    itself, by a bridge from the Gaussian field that is closest to it.
 
     Parameters
     ----------
@@ -81,6 +95,14 @@ def coexistence(
     sweeps
         Sweeps of each chain: errors fall with the square root.  Chains that have hardly crossed from phase to phase go on
         for up to nine times as many.
+    method
+        "crossing": chains that travel between the phases.  "phases": a bridge to each phase, for scalar fields; its cost
+        to a given error of the coupling does not grow with the lattice, but it sees nothing of what lies between: no
+        barrier, no interface tension, no P(m) and P(E).  "both": both answers, how far they are apart, and one answer from
+        both.  "auto": crossing up to 2048 sites, for models other than scalar fields, and where one of its settings is
+        given; else phases.
+    error
+        Standard error of the coupling that bridges have to reach; default: 0.1 nats in the log odds of the phases.
     seed
         The same seed gives the same numbers.
     softness
@@ -97,11 +119,13 @@ def coexistence(
     Returns
     -------
     Dataset
-        <coupling> and <coupling>_equal_height with errors; ordered_share at the coupling of pilot and chains
-        (<coupling>_run); crossings of the chains from phase to phase, and their meetings with draws from the prior;
-        <coupling>_pilot, the estimate of the pilot alone; averages of every observable over the dimension `phase`; barrier
-        and interface_tension in P(q), latent_heat; p_q, p_m and log_p_energy.  The attribute `trusted` is 1 or 0, and
-        `why` gives the reasons for doubt.
+        <coupling> with its error; averages of every observable over the dimension `phase`, log_z among them; latent_heat.
+        The attribute `trusted` is 1 or 0, and `why` gives the reasons for doubt.  By crossing also
+        <coupling>_equal_height; ordered_share at the coupling of pilot and chains (<coupling>_run); crossings of the chains
+        from phase to phase, and their meetings with draws from the prior; <coupling>_pilot, the estimate of the pilot
+        alone; barrier and interface_tension in P(q); p_q, p_m and log_p_energy.  By phases log_odds at the coupling of the
+        bridges, p_q on both sides, and mixed_weight, a bound on what was neglected.  By both also <coupling>_crossing,
+        <coupling>_phases and <coupling>_distance, their difference in errors.
 
     Examples
     --------
@@ -113,7 +137,10 @@ def coexistence(
     call = call_of(coexistence, locals())
     family = family_of(model, coupling, couplings, L, shape)
     place = own_place(family) if bracket is None else _place_in(family, check_bracket(bracket, coupling))
-    settings = CoexistenceSettings.of(pilot_particles, pilot_replicas, groups, chains, sweeps, seed, softness)
+    chosen = CoexistenceSettings.of(
+        pilot_particles, pilot_replicas, groups, chains, sweeps, seed, softness, error, method
+    )
+    settings = decided(family, place.start, chosen)
     plan = stages_of_point(family.at(place.bracket[0]), settings)
     with Study(out, point_request(family, settings), progress=progress, overwrite=overwrite, plan=plan, call=call) as study:
         return find_point(family, place.bracket, settings, study, place.start)
@@ -125,9 +152,14 @@ def _place_in(family: ModelFamily, bracket: tuple[float, float]) -> Place:
     return Place(bracket, start_in(family, bracket))
 
 
+def decided(family: ModelFamily, value: float, settings: CoexistenceSettings) -> CoexistenceSettings:
+    """The settings with a method that is not "auto"."""
+    return settings._replace(method=method_for(family.at(value), settings))
+
+
 def point_request(family: ModelFamily, settings: CoexistenceSettings) -> Request:
     """The request of a coexistence point.  The bracket only says where to look, and is no part of it."""
-    return request_of("coexistence", family.request(), settings.request())
+    return request_of("coexistence", family.request(), settings.request(settings.method))
 
 
 def find_point(
@@ -137,10 +169,18 @@ def find_point(
     study: Study,
     start: float | None = None,
 ) -> xr.Dataset:
-    """Pilots from `start` (default: see `start_in`), then chains, then the result, all kept by the study."""
-    search = PointSearch(family, study, settings)
-    root, pilot = search.find_root(bracket, start_in(family, bracket) if start is None else start)
-    return study.finish(search.measure(root, search.suitable_pilot(root, pilot)))
+    """The point from `start` (default: see `start_in`) by the method of the settings, all kept by the study."""
+    first = start_in(family, bracket) if start is None else start
+    study.message(WORDS[settings.method])
+    parts = []
+    if settings.method in ("crossing", "both"):
+        search = PointSearch(family, study, settings)
+        root, pilot = search.find_root(bracket, first)
+        parts.append(search.measure(root, search.suitable_pilot(root, pilot)))
+        first = float(parts[0][family.coupling])
+    if settings.method in ("phases", "both"):
+        parts.append(BridgedPoint(family, study, settings.bridge).find(bracket, first))
+    return study.finish(parts[0] if len(parts) == 1 else both_answers(parts[0], parts[1], family.coupling))
 
 
 class PointSearch:

@@ -90,6 +90,20 @@ def add_pilot_and_chains(parser: ArgumentParser, where: str = "") -> None:
     )
 
 
+def add_method(parser: ArgumentParser, where: str = "") -> None:
+    """--method and --error: chains that cross, or bridges to both phases."""
+    group = parser.add_argument_group(f"method{where}")
+    group.add_argument(
+        "--method",
+        choices=("auto", "crossing", "phases", "both"),
+        help="chains that cross from phase to phase, a bridge to each phase from its own Gaussian (for large lattices; no "
+        "barrier), or both (default: auto, crossing up to 2048 sites)",
+    )
+    group.add_argument(
+        "--error", type=real_number, metavar="X", help="error of the coupling that bridges reach (default: 0.1 nats)"
+    )
+
+
 def add_old_pilot_names(parser: ArgumentParser) -> None:
     """--particles and --replicas, the old names of --pilot-particles and --pilot-replicas; not shown in the help."""
     parser.add_argument("--particles", type=whole_number, help=SUPPRESS)

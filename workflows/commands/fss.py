@@ -22,6 +22,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     arguments.add_model(parser)
     arguments.add_transition(parser)
+    arguments.add_method(parser, " (first order)")
     arguments.add_pilot_and_chains(parser, " (first order)")
     arguments.add_ladder(parser, where=" (second order)", errors="error bars come from the genealogy of the particles")
     arguments.add_run(
@@ -40,7 +41,7 @@ def run(chosen: Namespace) -> Exit:
     from workflows.cluster import connect
     from workflows.commands.output import finish
 
-    names = ("pilot_particles", "pilot_replicas", "groups", "chains", "sweeps", "particles", "replicas")
+    names = ("pilot_particles", "pilot_replicas", "groups", "chains", "sweeps", "method", "error", "particles", "replicas")
     result = workflows.finite_size_scaling(
         sizes=chosen.sizes,
         bracket=tuple(chosen.bracket),

@@ -22,6 +22,8 @@ def summary(result: xr.Dataset) -> str:
     lines = _kind(result).table(result)
     if not result.attrs["trusted"]:
         lines.append(f"NOT TO BE TRUSTED: {result.attrs['why']}")
+    elif result.attrs.get("method") == "phases":
+        lines.append("each phase was sampled from its own side, and no chain left it")
     elif "phase" in result.dims:
         lines.append("both phases were sampled by every group of chains")
     else:

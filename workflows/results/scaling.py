@@ -27,7 +27,9 @@ def table(result: xr.Dataset) -> list[str]:
     lines = [f"finite-size scaling, {result.attrs['order']} order: {heading(result)}", ""]
     lines.append(f"  {'L':>4}" + "".join(f"{name.replace('_', ' '):>22}" for name in columns))
     for size in result["size"].values:
-        lines.append(f"  {size:>4}" + "".join(f"{measured(result, name, size=size):>22}" for name in columns))
+        here = result.sel(size=size)
+        cells = [measured(here, name) if np.isfinite(here[name]) else "-" for name in columns]
+        lines.append(f"  {size:>4}" + "".join(f"{cell:>22}" for cell in cells))
     fits = (
         [f"{coupling}_infinite", "interface_tension_infinite"]
         if first
@@ -75,6 +77,8 @@ def _first_order(result: xr.Dataset) -> Figure:
 def _barriers(ax: Axes, result: xr.Dataset, sizes: np.ndarray) -> None:
     from observables.figure_style import COLOURS, symbol
 
+    known = np.isfinite(result["barrier"].values)  # sizes whose phases were sampled apart have none
+    result, sizes = result.isel(size=known), sizes[known]
     area = (result["barrier"] / result["interface_tension"]).values
     _points(ax, area, result, "barrier", sizes, "interface_tension_infinite")
     by = symbol(result.attrs.get("phase_by", "q")).strip("$")

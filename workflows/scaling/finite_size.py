@@ -18,6 +18,7 @@ from quenchphys.labels import labels_of
 from quenchphys.problem import view
 from workflows.budget import CoexistenceSettings, LadderSettings, PilotSettings, WalkSettings
 from workflows.coexistence_point.expectation import start_in
+from workflows.coexistence_point.search import decided
 from workflows.model_family import Model, ModelFamily, check_bracket, family_of
 from workflows.provenance import call_of
 from workflows.scaling.first_order import coexistence_line
@@ -41,6 +42,8 @@ def finite_size_scaling(
     sweeps: int = WalkSettings.sweeps,
     particles: int = LadderSettings.particles,
     replicas: int = LadderSettings.replicas,
+    method: str = "auto",
+    error: float | None = None,
     seed: int = 0,
     softness: float | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -63,6 +66,9 @@ def finite_size_scaling(
         "first" or "second"; by default first if mean field expects two phases somewhere in the bracket.
     pilot_particles, pilot_replicas, groups, chains, sweeps
         Of first-order transitions: the pilot ladder and the chains of every size, as in `coexistence`.
+    method, error
+        Of first-order transitions: how the point of every size is found, as in `coexistence`; "auto" has chains that cross
+        for small sizes, for the barriers, and bridges to both phases for large ones.
     particles, replicas
         Of second-order transitions: particles in a population, and independent populations, of the one ladder a size
         has.  Error bars come from the genealogy of the particles.
@@ -99,7 +105,9 @@ def finite_size_scaling(
     kind = order_of(families[lengths[0]], ends) if order is None else order
     if kind not in ("first", "second"):
         raise ValueError(f"order must be 'first' or 'second'; got {order!r}.")
-    points = CoexistenceSettings.of(pilot_particles, pilot_replicas, groups, chains, sweeps, seed, softness)
+    points = CoexistenceSettings.of(
+        pilot_particles, pilot_replicas, groups, chains, sweeps, seed, softness, error, method
+    )
     ladders = LadderSettings(particles, replicas, seed, softness)
     used = points.request() if kind == "first" else ladders.request()
     unused = ladders.request() if kind == "first" else points.request()
@@ -109,9 +117,11 @@ def finite_size_scaling(
     request = request_of("finite_size_scaling", identity, used)
     middle = 0.5 * sum(ends)
     models = [family.at(middle) for family in families.values()]
-    plan = [stage for one in models for stage in stages_of_point(one, points)] if kind == "first" else (
-        stages_of_ladders(models, ladders)
-    )  # fmt: skip
+    if kind == "first":
+        decisions = [decided(family, start_in(family, ends), points) for family in families.values()]
+        plan = [stage for one, how in zip(models, decisions, strict=True) for stage in stages_of_point(one, how)]
+    else:
+        plan = stages_of_ladders(models, ladders)
     with Study(out, request, progress=progress, overwrite=overwrite, plan=plan, call=call) as study:
         if kind == "first":
             result, doubts = coexistence_line(families, ends, points, study, client)

@@ -21,7 +21,8 @@ from quenchphys.console.progress import Display
 from quenchphys.problem import view
 from workflows.budget import CoexistenceSettings
 from workflows.cluster import run_all
-from workflows.coexistence_point.search import find_point, point_request
+from workflows.coexistence_point.expectation import start_in
+from workflows.coexistence_point.search import decided, find_point, point_request
 from workflows.model_family import ModelFamily
 from workflows.scaling.fits import (
     ACCEPTED,
@@ -94,6 +95,7 @@ def size_point(
 ) -> xr.Dataset:
     """The coexistence point of one size, from its file in `folder` if it is finished."""
     out = None if folder is None else folder / f"L{L}.nc"
+    settings = decided(family, start_in(family, bracket) if start is None else start, settings)
     request = point_request(family, settings)
     if out is not None and (kept := finished(out, request, overwrite)) is not None:
         return kept

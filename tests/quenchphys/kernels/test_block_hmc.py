@@ -31,6 +31,16 @@ def test_a_block_has_the_energy_of_its_own_sites(shape, counts):
     assert float(jnp.abs(change * one).max()) > 0.01
 
 
+def moving(kernel, phase, beta, step_size):
+    """One trajectory from a key."""
+
+    def move(key, x):
+        chances = jax.tree.map(lambda all_of_it: all_of_it[0], kernel.chances(phase, key, 1, x.shape[-1]))
+        return kernel.transition(phase, chances, x, jnp.float32(beta), jnp.float32(step_size))
+
+    return jax.jit(move)
+
+
 @pytest.mark.parametrize("counts", [(1, 1), (2, 3)])
 def test_the_density_is_invariant(counts, monkeypatch):
     """Exact draws stay exact: <phi^2> and the links of a free field, before and after some trajectories."""
@@ -42,7 +52,7 @@ def test_the_density_is_invariant(counts, monkeypatch):
     exact_field = PhaseField(phase.field, 0.0, mass_sq, 0.0, 0.0, np.inf, False, "")
     x = jnp.moveaxis(exact_field.sample_prior(jax.random.key(1), 4000), 0, -1)
     kernel = BlockHMC(steps=3)
-    move = jax.jit(lambda key, x: kernel.transition(phase, key, x, jnp.float32(beta), jnp.float32(0.65)))
+    move = moving(kernel, phase, beta, step_size=0.65)
     accepted = []
     for number in range(6):
         x, acceptance, _ = move(jax.random.key(10 + number), x)
@@ -60,7 +70,7 @@ def test_a_trajectory_that_leaves_is_taken_back():
     phase = free_phase((6, 6))
     cut = PhaseField(phase.field, 0.0, 0.8, 0.0, 0.0, 0.17, False, "")
     x = 0.1 * jax.random.normal(jax.random.key(2), (6, 6, 64))
-    move = jax.jit(lambda key, x: BlockHMC(steps=4).transition(cut, key, x, jnp.float32(1.0), jnp.float32(0.3)))
+    move = moving(BlockHMC(steps=4), cut, beta=1.0, step_size=0.3)
     left = 0.0
     for number in range(8):
         x, _, out = move(jax.random.key(number), x)

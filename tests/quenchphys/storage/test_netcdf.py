@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 
 import quenchphys as qp
+from quenchphys.storage.checksum import seal
 from tests.support import synthetic
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -181,6 +182,19 @@ def test_a_damaged_seal_is_no_missing_seal(ladder, tmp_path, monkeypatch, damage
     )
     with pytest.raises(ValueError, match="not as it was written"):
         qp.load(path)
+
+
+def test_a_file_that_is_cut_while_it_is_written_is_not_sealed(ladder, tmp_path, monkeypatch):
+    path = tmp_path / "ladder.nc"
+
+    def cut(part):
+        part.write_bytes(part.read_bytes()[:-100])
+        seal(part)
+
+    monkeypatch.setattr("quenchphys.storage.netcdf.seal", cut)
+    with pytest.raises(OSError, match="cannot be written: another program changed the file while it was written"):
+        ladder.save(path)
+    assert list(tmp_path.iterdir()) == []
 
 
 DATA = Path(__file__).parent / "data"
