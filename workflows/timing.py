@@ -15,6 +15,7 @@ from workflows.budget import PARTS, CoexistenceSettings, LadderSettings, WalkSet
 # phi^6 at L = 8, 16 and 40, where ladders took 0.35, 2.4 and 14 s and walks 7.6, 16 and 73 s.
 LEVEL, LEVEL_SITE = 1e-5, 6e-8
 SWEEP, SWEEP_SITE = 2.5e-5, 2.1e-7
+CLUSTER_SITE = 3e-8  # seconds for one site in one sweep of canonical chains
 BRIDGE_SITE, BRIDGE_SLOPE = 1e-9, 0.85  # seconds of a site-gradient; d log odds / d mu2 of phi^6, per site
 LADDER_ANALYSIS, BETA_SAMPLE = 1.8, 2e-8  # seconds, and those to weight one sample at one temperature
 WALK_ANALYSIS, WALK_ANALYSIS_SITE = 1.5, 5e-4
@@ -52,6 +53,13 @@ def stages_of_walk(problem: Any, settings: WalkSettings) -> list[Stage]:
         sampling("walk", sweeps * (SWEEP + SWEEP_SITE * sites)),
         analysing(WALK_ANALYSIS + WALK_ANALYSIS_SITE * sites),
     ]
+
+
+def stages_of_critical(problems: Sequence[Any], settings: WalkSettings) -> list[Stage]:
+    """Canonical chains at three couplings of each size, and then an analysis of all of them together."""
+    sweeps = 3 * settings.sweeps * settings.groups * settings.chains
+    seconds = [sweeps * CLUSTER_SITE * math.prod(view(problem).shape) for problem in problems]
+    return [compiling(COMPILATION / 2), *(sampling("walk", each) for each in seconds), analysing(5.0 * len(problems))]
 
 
 def stages_of_point(problem: Any, settings: CoexistenceSettings) -> list[Stage]:

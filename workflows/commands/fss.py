@@ -23,12 +23,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_model(parser)
     arguments.add_transition(parser)
     arguments.add_method(parser, " (first order)")
-    arguments.add_pilot_and_chains(parser, " (first order)")
-    arguments.add_ladder(parser, where=" (second order)", errors="error bars come from the genealogy of the particles")
+    arguments.add_pilot_and_chains(parser, " (first order; chains also second order)")
+    where = " (second order, models without sign clusters)"
+    arguments.add_ladder(parser, where=where, errors="error bars are a jackknife over them")
+    parser.add_argument(
+        "--omega", type=float, metavar="W", help="exponent of corrections to scaling, if known (second order)"
+    )
     arguments.add_run(
         parser,
-        f"{QUICK_WALK['sweeps']} sweeps (first order), or {QUICK_LADDER['replicas']} x {QUICK_LADDER['particles']} "
-        "particles (second order)",
+        f"{QUICK_WALK['sweeps']} sweeps, or {QUICK_LADDER['replicas']} x {QUICK_LADDER['particles']} particles (second "
+        "order, models without sign clusters)",
     )
     parser.add_argument(
         "--dask", metavar="ADDRESS", help="scheduler of a cluster whose workers run the sizes, such as tcp://head:8786"
@@ -41,7 +45,8 @@ def run(chosen: Namespace) -> Exit:
     from workflows.cluster import connect
     from workflows.commands.output import finish
 
-    names = ("pilot_particles", "pilot_replicas", "groups", "chains", "sweeps", "method", "error", "particles", "replicas")
+    chains = ("pilot_particles", "pilot_replicas", "groups", "chains", "sweeps", "method", "error")
+    names = (*chains, "particles", "replicas", "omega")
     result = workflows.finite_size_scaling(
         sizes=chosen.sizes,
         bracket=tuple(chosen.bracket),
@@ -61,11 +66,13 @@ def _quick(chosen: Namespace) -> dict[str, int]:
     if not chosen.quick:
         return {}
     from workflows.model_family import check_bracket, family_of
+    from workflows.scaling.critical_sampling import has_clusters
     from workflows.scaling.finite_size import check_sizes, order_of
 
     family = family_of(chosen.model, chosen.coupling, arguments.couplings(chosen), L=check_sizes(chosen.sizes)[0])
-    order = chosen.order or order_of(family, check_bracket(chosen.bracket, chosen.coupling))
-    return QUICK_WALK if order == "first" else QUICK_LADDER
+    bracket = check_bracket(chosen.bracket, chosen.coupling)
+    order = chosen.order or order_of(family, bracket)
+    return QUICK_WALK if order == "first" or has_clusters(family.at(bracket[0])) else QUICK_LADDER
 
 
 COMMAND = Command(

@@ -21,7 +21,7 @@ def table(result: xr.Dataset) -> list[str]:
     columns = (
         [coupling, "barrier", "interface_tension", "latent_heat"]
         if first
-        else ["crossing", "binder", "slope", "fluctuation"]
+        else ["crossing", "crossing_xi", "binder", "slope", "fluctuation", "tau_m2"]
     )
     columns = [name for name in columns if name in result]
     lines = [f"finite-size scaling, {result.attrs['order']} order: {heading(result)}", ""]
@@ -33,7 +33,7 @@ def table(result: xr.Dataset) -> list[str]:
     fits = (
         [f"{coupling}_infinite", "interface_tension_infinite"]
         if first
-        else [f"{coupling}_critical", "binder_critical", "nu", "gamma_over_nu"]
+        else [f"{coupling}_critical", "binder_critical", "xi_over_L_critical", "nu", "gamma_over_nu"]
     )
     lines.append("")
     for name in fits:
@@ -94,11 +94,11 @@ def _barriers(ax: Axes, result: xr.Dataset, sizes: np.ndarray) -> None:
 
 
 def _second_order(result: xr.Dataset) -> Figure:
-    """Binder cumulants around the critical point, and the power laws of the two exponents."""
+    """Binder cumulants around the critical point, their collapse, and the power laws of the two exponents."""
     from observables.figure_style import COLOURS, band, label_line, panels, symbol
 
     coupling = result.attrs["coupling"]
-    drawing, (left, *others) = panels(3)
+    drawing, (left, collapse, *others) = panels(4)
     axis = result[f"{coupling}_axis"].values
     for size in result["size"].values:
         row = result.sel(size=size)
@@ -106,6 +106,12 @@ def _second_order(result: xr.Dataset) -> Figure:
     label_line(left, float(result[f"{coupling}_critical"]), "critical")
     left.set(xlabel=symbol(coupling), ylabel="Binder cumulant")
     left.legend()
+    critical, nu = float(result[f"{coupling}_critical"]), float(result["nu"])
+    for size in result["size"].values:
+        row = result.sel(size=size)
+        collapse.plot((axis - critical) * float(size) ** (1 / nu), row["binder_curve"].values, marker=".", linewidth=0.8)
+    bare = symbol(coupling).strip("$")
+    collapse.set(xlabel=rf"$({bare} - {bare}_c)\, L^{{1/\nu}}$", ylabel="Binder cumulant")
     laws = (
         ("slope", "nu", 1 / float(result["nu"]), r"\nu", "slope of the Binder cumulant"),
         ("fluctuation", "gamma_over_nu", float(result["gamma_over_nu"]), r"\gamma/\nu", r"$V \langle m^2 \rangle$"),

@@ -1,6 +1,6 @@
 """Finite-size scaling of a transition: the same model at several sizes, and the laws that lead to the infinite lattice.
 
-First order: coexistence points and barriers, see `first_order`.  Second order: Binder cumulants, see `second_order`.
+First order: coexistence points and barriers, see `first_order`.  Second order: crossings and exponents, see `second_order`.
 """
 
 from __future__ import annotations
@@ -10,22 +10,25 @@ import operator
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import xarray as xr
 
 from quenchphys.labels import labels_of
+from quenchphys.plain_values import finite
 from quenchphys.problem import view
 from workflows.budget import CoexistenceSettings, LadderSettings, PilotSettings, WalkSettings
 from workflows.coexistence_point.expectation import start_in
 from workflows.coexistence_point.search import decided
 from workflows.model_family import Model, ModelFamily, check_bracket, family_of
 from workflows.provenance import call_of
+from workflows.scaling.critical_sampling import has_clusters
 from workflows.scaling.first_order import coexistence_line
 from workflows.scaling.fits import FEWEST_SIZES
 from workflows.scaling.second_order import critical_point
 from workflows.store import Study, request_of
-from workflows.timing import stages_of_ladders, stages_of_point
+from workflows.timing import stages_of_critical, stages_of_ladders, stages_of_point
 
 
 def finite_size_scaling(
@@ -50,6 +53,7 @@ def finite_size_scaling(
     overwrite: bool = False,
     progress: bool | None = None,
     client: Any = None,
+    omega: float | None = None,
     **couplings: float,
 ) -> xr.Dataset:
     """Follow a transition over several sizes to the infinite lattice.
@@ -64,19 +68,25 @@ def finite_size_scaling(
         As in `coexistence`.
     order
         "first" or "second"; by default first if mean field expects two phases somewhere in the bracket.
-    pilot_particles, pilot_replicas, groups, chains, sweeps
-        Of first-order transitions: the pilot ladder and the chains of every size, as in `coexistence`.
+    pilot_particles, pilot_replicas
+        Of first-order transitions: the pilot ladder of every size, as in `coexistence`.
+    groups, chains, sweeps
+        Of first-order transitions: the chains of every size, as in `coexistence`.  Of second-order transitions: canonical
+        chains with sign clusters at three couplings of every size; error bars are a jackknife over the groups.
     method, error
         Of first-order transitions: how the point of every size is found, as in `coexistence`; "auto" has chains that cross
         for small sizes, for the barriers, and bridges to both phases for large ones.
     particles, replicas
-        Of second-order transitions: particles in a population, and independent populations, of the one ladder a size
-        has.  Error bars come from the genealogy of the particles.
+        Of second-order transitions of models without sign clusters: particles in a population, and independent populations,
+        of the one ladder a size has; error bars are a jackknife over the replicas.
     seed, softness, overwrite, progress
         As in `coexistence`.
     out
         File for the result.  Every size is kept beside it as soon as it is finished: a call with more sizes, or after an
         interruption, continues from there.
+    omega
+        Of second-order transitions: the exponent of corrections to scaling, if it is known.  Default: averaged over 0.8 to
+        2.5, by how well each describes the sizes.
     client
         A `dask.distributed.Client`: every size is then a task of its cluster.  The numbers are the same.  With `out`, all
         workers must see its folder.
@@ -85,15 +95,16 @@ def finite_size_scaling(
     -------
     Dataset
         What was measured, over the dimension `size`.  First order: <coupling>_infinite and interface_tension_infinite.
-        Second order: <coupling>_critical, binder_critical, nu and gamma_over_nu.  All with errors, and with chi2, dof and
-        the smallest size that took part in each fit.  The attribute `trusted` is 1 or 0, and `why` gives the reasons for
+        Second order: <coupling>_critical, binder_critical, xi_over_L_critical, nu, gamma_over_nu and eta, and the
+        autocorrelation times tau_m2 and tau_energy of the chains.  All with errors, and with chi2, dof and the smallest size
+        that took part in each fit.  The attribute `trusted` is 1 or 0, and `why` gives the reasons for
         doubt.
 
     Examples
     --------
     >>> line = workflows.finite_size_scaling(sizes=[8, 12, 16, 24], bracket=(2.25, 2.33), out="fss.nc")
     >>> float(line.mu2_infinite), float(line.mu2_infinite_err)
-    >>> critical = workflows.finite_size_scaling([8, 16, 32], (-1.32, -1.22), model="phi4", lam=0.25, particles=1000)
+    >>> critical = workflows.finite_size_scaling([8, 16, 32], (-1.32, -1.22), model="phi4", lam=0.25)
     >>> float(critical.mu2_critical), float(critical.nu)
     """
     call = call_of(finite_size_scaling, locals())
@@ -109,10 +120,12 @@ def finite_size_scaling(
         pilot_particles, pilot_replicas, groups, chains, sweeps, seed, softness, error, method
     )
     ladders = LadderSettings(particles, replicas, seed, softness)
-    used = points.request() if kind == "first" else ladders.request()
-    unused = ladders.request() if kind == "first" else points.request()
-    _warn_of_unused(kind, unused, used)
     family = families[lengths[0]]
+    critical = points.walk if has_clusters(family.at(0.5 * sum(ends))) else ladders  # of a second-order transition
+    omega = None if omega is None else _check_omega(omega)
+    used = points.request() if kind == "first" else asdict(critical)
+    unused = {name: value for name, value in (points.request() | ladders.request()).items() if name not in used}
+    _warn_of_unused(kind, unused, used)
     identity = {"order": kind, "model": family.name, "coupling": coupling, "couplings": dict(couplings)}
     request = request_of("finite_size_scaling", identity, used)
     middle = 0.5 * sum(ends)
@@ -120,13 +133,15 @@ def finite_size_scaling(
     if kind == "first":
         decisions = [decided(family, start_in(family, ends), points) for family in families.values()]
         plan = [stage for one, how in zip(models, decisions, strict=True) for stage in stages_of_point(one, how)]
-    else:
+    elif critical is ladders:
         plan = stages_of_ladders(models, ladders)
+    else:
+        plan = stages_of_critical(models, points.walk)
     with Study(out, request, progress=progress, overwrite=overwrite, plan=plan, call=call) as study:
         if kind == "first":
             result, doubts = coexistence_line(families, ends, points, study, client)
         else:
-            result, doubts = critical_point(families, ends, ladders, study, client)
+            result, doubts = critical_point(families, ends, critical, study, client, omega)
         why = " ".join(doubts)
         return study.finish(
             result.assign_attrs(
@@ -154,6 +169,13 @@ def check_sizes(sizes: Any) -> list[int]:
     if lengths[0] < 2:
         raise ValueError(f"sizes must be at least 2; got {lengths[0]}.")
     return lengths
+
+
+def _check_omega(omega: Any) -> float:
+    found = finite("omega", omega)
+    if not found > 0:
+        raise ValueError(f"omega must be positive; got {omega!r}.")
+    return found
 
 
 def order_of(family: ModelFamily, bracket: tuple[float, float]) -> str:

@@ -113,12 +113,6 @@ def with_correction(correction: Callable[[float], Array], y: Array, error: Array
     return Fit(value, np.sqrt(variance), float(chi2.min()), max(0, len(y) - 3), np.ones(len(y), bool))
 
 
-def power_law(sizes: Sequence[int] | Array, y: Array, error: Array) -> Fit:
-    """y = a L^x as a straight line in logarithms: the parameters are log a and x."""
-    design = np.stack([np.ones(len(sizes)), np.log(sizes)], axis=1)
-    return largest_sizes(design, np.log(np.abs(y)), error / np.abs(y), sizes)
-
-
 def add_fit(result: xr.Dataset, name: str, fit: Fit, parameter: int, sizes: np.ndarray) -> None:
     """One parameter of a fit, its error and its quality."""
     result[name] = xr.Variable((), fit.value[parameter])

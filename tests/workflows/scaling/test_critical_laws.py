@@ -1,0 +1,134 @@
+"""Laws of a critical point, from synthetic curves with known exponents and corrections: right answers and verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from workflows.scaling.averages import averaged
+from workflows.scaling.critical_laws import critical_coupling, critical_value, crossings_of, exponent, pairs_of
+from workflows.scaling.curves import Curves, joint
+
+C, NU, GAMMA = -1.27, 1.0, 1.75  # critical coupling, nu and gamma/nu
+STAR = {"binder": 0.6107, "ratio": 0.905}
+SLOPE = {"binder": -1.0, "ratio": -2.5}
+SIZES = (8, 12, 16, 24, 32)
+BLOCKS = 16
+
+
+def curves(rng, sizes=SIZES, omega=1.75, amplitude=0.15, noise=6e-4, bend=0.0):
+    """Curves with a correction to scaling, and blocks that scatter about them; `bend` moves those of the largest but one."""
+    found = []
+    for number, L in enumerate(sizes):
+        axis = C + np.linspace(-1, 1, 33) * 0.25 / L ** (1 / NU)
+        x = (axis - C) * L ** (1 / NU)
+        correction = amplitude * L**-omega
+        odd = bend if number == len(sizes) - 2 else 0.0
+
+        def blocks(scale):
+            """(1 + blocks, point): the mean of blocks that are off by a constant and a slope, and without each of them."""
+            off = scale * np.sqrt(BLOCKS) * (rng.standard_normal((BLOCKS, 1)) + rng.standard_normal((BLOCKS, 1)) * x)  # noqa: B023
+            return np.vstack([off.mean(axis=0), (off.sum(axis=0) - off) / (BLOCKS - 1)])
+
+        tables = {
+            name: STAR[name] + (SLOPE[name] * x + 0.3 * x**2) * (1 + correction) + correction + odd + blocks(noise)
+            for name in STAR
+        }
+        growth = L**GAMMA * np.exp(-1.5 * x) * (1 + correction)
+        tables["fluctuation"] = growth * (1 + blocks(2 * noise))
+        found.append(Curves(L, axis, tables))
+    return found
+
+
+def laws_of(sizes, omega=None):
+    critical = critical_coupling(crossings_of(sizes), "mu2_critical", omega)
+    return {
+        "mu2_critical": critical,
+        "binder_critical": critical_value(sizes, "binder", critical, "binder_critical", omega),
+        "one_over_nu": exponent(sizes, "slope", STAR, "one_over_nu", omega),
+        "gamma_over_nu": exponent(sizes, "fluctuation", STAR, "gamma_over_nu", omega),
+    }
+
+
+EXACT = {"mu2_critical": C, "binder_critical": STAR["binder"], "one_over_nu": 1 / NU, "gamma_over_nu": GAMMA}
+
+
+@pytest.mark.parametrize("omega", [None, 1.75], ids=["any omega", "omega known"])
+def test_errors_cover_the_truth(omega):
+    rng = np.random.default_rng(7)
+    z = {name: [] for name in EXACT}
+    for _ in range(10):
+        for name, law in laws_of(curves(rng), omega).items():
+            z[name].append((law.value - EXACT[name]) / law.error)
+    for name, scores in z.items():
+        assert abs(np.mean(scores)) < 0.7, (name, np.mean(scores))
+        assert 0.3 < np.std(scores) < 1.5, (name, np.std(scores))
+
+
+def test_a_law_without_its_correction_would_be_wrong():
+    """What the correction is for: the plain power law of the same curves is many errors off."""
+    sizes = curves(np.random.default_rng(3), omega=1.0, amplitude=0.8, noise=1e-4)
+    law = exponent(sizes, "slope", STAR, "one_over_nu", None)
+    assert abs(law.value - 1 / NU) < 3 * law.error
+    y = np.log([abs(size.slope("binder", size.where("binder", STAR["binder"]))[0]) for size in sizes])
+    assert abs(np.polyfit(np.log(SIZES), y, 1)[0] - 1 / NU) > 0.01
+
+
+def test_sizes_that_follow_no_law_are_not_trusted():
+    law = critical_coupling(crossings_of(curves(np.random.default_rng(4), noise=1e-4, bend=0.01)), "mu2_critical", None)
+    assert "do not follow the law that gives mu2 critical" in law.doubt()
+
+
+def test_a_number_that_the_smallest_size_moves_is_not_trusted():
+    law = exponent(curves(np.random.default_rng(5)), "slope", STAR, "one_over_nu", None)
+    assert law.without is not None
+    for moved, trusted in ((0.5, True), (1.5, False), (-1.5, False)):
+        without = law.without._replace(value=law.value + moved * law.error)
+        doubt = replace(law, without=without).doubt()
+        assert (doubt == "") is trusted
+        assert trusted or f"Without L = 8 one over nu = {law.value:.5g}" in doubt
+    assert "too few sizes" in replace(law, without=None).doubt()
+    assert "too few sizes" in replace(law, found=law.found._replace(corrected=False)).doubt()
+
+
+def test_three_sizes_are_too_few_for_a_correction():
+    sizes = curves(np.random.default_rng(6), sizes=(8, 16, 32))
+    law = critical_value(sizes, "binder", critical_coupling(crossings_of(sizes), "mu2_critical", None), "B", None)
+    assert law.without is None and law.doubt()
+
+
+def test_pairs_are_doubled_sizes_where_there_are_such():
+    assert pairs_of([8, 12, 16, 24, 32]) == [(8, 16), (12, 24), (16, 32)]
+    assert pairs_of([8, 12, 18]) == [(8, 12), (12, 18)]
+
+
+def test_the_covariance_is_that_of_the_jackknife():
+    """Of two numbers that share a size: the mean of its blocks, and twice that plus another size's."""
+    rng = np.random.default_rng(8)
+    blocks = {L: rng.standard_normal(BLOCKS) for L in (8, 16)}
+    axis = np.linspace(0, 1, 6)
+    sizes = [
+        Curves(L, axis, {"binder": np.array([b.mean(), *((b.sum() - b) / (BLOCKS - 1))])[:, None] + 0 * axis})
+        for L, b in blocks.items()
+    ]
+
+    def read(some):
+        first, second = (size.value("binder", 0.5)[0] for size in some)
+        return np.array([first, 2 * first + second])
+
+    _, covariance = joint(sizes, read)
+    variance = {L: b.var(ddof=1) / BLOCKS for L, b in blocks.items()}
+    wanted = [[variance[8], 2 * variance[8]], [2 * variance[8], 4 * variance[8] + variance[16]]]
+    np.testing.assert_allclose(covariance, wanted, rtol=1e-9)
+
+
+def test_an_average_contains_the_spread_of_its_models():
+    """A constant that two cuts disagree on: the error is at least half of their distance."""
+    sizes = np.repeat([8.0, 16.0, 32.0, 64.0], 2)
+    y = np.array([0.1, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    found = averaged(lambda omega: np.ones((8, 1)), y, np.eye(8) * 0.05**2, sizes, omega=1.0)
+    assert 0 < found.value < 0.03
+    single = 0.05 / np.sqrt(8)
+    assert found.error > 1.1 * single
