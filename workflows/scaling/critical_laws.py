@@ -25,6 +25,7 @@ from workflows.scaling.fits import ACCEPTED
 Array = np.ndarray
 
 RATIOS = ("binder", "ratio")
+FEWEST_CROSSINGS = 2
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def pairs_of(lengths: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def crossings_of(sizes: Sequence[Curves]) -> Crossings:
-    """All crossings; refused where the cumulants of a pair do not cross."""
+    """All crossings; refused where hardly any pair crosses."""
     number = {size.length: i for i, size in enumerate(sizes)}
     pairs = pairs_of([size.length for size in sizes])
     table = [(name, pair) for name in RATIOS if all(name in size.tables for size in sizes) for pair in pairs]
@@ -119,15 +120,18 @@ def crossings_of(sizes: Sequence[Curves]) -> Crossings:
         return some[number[pair[0]]].crossing(some[number[pair[1]]], name)
 
     whole = [size.each[0] for size in sizes]
-    missing = [pair for name, pair in table if name == "binder" and np.isnan(at(whole, name, pair))]
-    if missing:
-        raise ValueError(f"Those of L = {missing[0][0]} and {missing[0][1]} do not cross where both were sampled.")
-    table = [(name, pair) for name, pair in table if np.isfinite(at(whole, name, pair))]
 
     def read(some: Sequence[Curves]) -> Array:
         return np.array([at(some, name, pair) for name, pair in table])
 
     values, covariance = joint(sizes, read)
+    # A pair whose curves do not cross where both were sampled, in any of the jackknife samples, has nothing to say.
+    there = np.isfinite(values) & np.isfinite(np.diagonal(covariance))
+    if there.sum() < FEWEST_CROSSINGS:
+        listed = ", ".join(f"{a} and {b}" for a, b in pairs)
+        raise ValueError(f"Of the pairs L = {listed} fewer than {FEWEST_CROSSINGS} cross where both were sampled.")
+    table = [row for row, known in zip(table, there, strict=True) if known]
+    values, covariance = values[there], covariance[np.ix_(there, there)]
     slopes = [
         [whole[number[L]].slope(name, c)[0] for L in pair] for c, (name, pair) in zip(values, table, strict=True)
     ]  # fmt: skip
@@ -179,6 +183,10 @@ def exponent(sizes: Sequence[Curves], what: str, fixed: dict[str, float], name: 
         return np.array(found)
 
     y, covariance = joint(sizes, read)
+    # A size that does not have the value where it was sampled has nothing to say.
+    there = np.isfinite(y) & np.isfinite(np.diagonal(covariance))
+    table = [row for row, known in zip(table, there, strict=True) if known]
+    y, covariance = y[there], covariance[np.ix_(there, there)]
     names = np.array([ratio for ratio, _ in table])
     lengths = np.array([float(sizes[i].length) for _, i in table])
 

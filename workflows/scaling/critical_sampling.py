@@ -1,8 +1,8 @@
 """Sampling near a critical point: canonical chains with sign clusters at three couplings of every size, or one ladder.
 
 Sizes are sampled one after the other.  The two smallest lie at the quarter points of the bracket; every larger one is
-centred where the Binder cumulants of the two before it cross, with couplings as far apart as the cumulant takes to change
-by SPREAD, so that all of them overlap at any size.
+centred where xi/L, or else the Binder cumulants, of the two before it cross in the bracket, with couplings as far apart as
+the cumulant takes to change by SPREAD, so that all of them overlap at any size.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from workflows.store import Study
 
 SPREAD = 0.06  # of the Binder cumulant, from one coupling to the next
 COUPLINGS = 3  # of every size
+BEYOND = 2.0  # couplings apart, up to which curves go beyond the outer ones, where samples support that
 WARM_UP = 0.1  # of the sweeps
 LEAST_WARM_UP = 64
 TIMES = ("m2", "energy")  # quantities whose autocorrelation times are told
@@ -55,7 +56,7 @@ def sample_chains(
         values = [centre + (i - (COUPLINGS - 1) / 2) * apart for i in range(COUPLINGS)]
         walks = _walks(family, values, settings, L, study, client)
         pool = observables.Pool(walks)
-        ends = (values[0] - apart / 2, values[-1] + apart / 2)
+        ends = (values[0] - BEYOND * apart, values[-1] + BEYOND * apart)
         middle = walks[COUPLINGS // 2]
         times = {name: gamma_method(np.moveaxis(middle.data[name].values, 1, 0)) for name in TIMES}
         found.append(Sampled(curves_of(pool, L, family.coupling, ends, _wave(family, centre)), pool, times))
@@ -64,11 +65,9 @@ def sample_chains(
 
 def _next_place(small: Curves, large: Curves, L: int, bracket: tuple[float, float]) -> tuple[float, float]:
     """Where a further size is sampled: at the crossing of two others, and how far apart."""
-    centre = small.crossing(large, "binder")
-    if not bracket[0] <= centre <= bracket[1]:
-        raise ValueError(
-            f"Those of L = {small.length} and {large.length} do not cross between {bracket[0]:g} and {bracket[1]:g}."
-        )
+    # xi/L has the smaller corrections: small sizes cross closer to the critical point.
+    crossing = small.crossing(large, "ratio" if "ratio" in small.tables else "binder")
+    centre = crossing if bracket[0] <= crossing <= bracket[1] else 0.5 * sum(bracket)
     slopes = [abs(float(size.slope("binder", centre)[0])) for size in (small, large)]
     power = np.clip(np.log(slopes[1] / slopes[0]) / np.log(large.length / small.length), 0.5, 2.0)
     steepness = slopes[1] * (L / large.length) ** power

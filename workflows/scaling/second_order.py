@@ -138,16 +138,16 @@ def _values(sizes: Sequence[Curves], critical: Law, omega: float | None) -> list
 def _exponents(result: xr.Dataset, sizes: Sequence[Curves], crossings: Crossings, omega: float | None) -> list[Law]:
     """nu and gamma/nu, from slopes and fluctuations where B, and xi/L, have the values of the last crossing."""
     fixed = {}
-    for ratio in dict.fromkeys(crossings.names):
+    for ratio in dict.fromkeys(crossings.names.tolist()):
         last = int(np.flatnonzero(crossings.names == ratio)[-1])
         size = next(size for size in sizes if size.length == crossings.large[last])
-        fixed[str(ratio)] = float(size.value(ratio, crossings.values[last])[0])
-    rows = []
+        fixed[ratio] = float(size.value(ratio, crossings.values[last])[0])
+    first, rows = next(iter(fixed)), []
     for size in sizes:
-        each = np.array([one.slope("binder", one.where("binder", fixed["binder"]))[0] for one in size.each])
+        each = np.array([one.slope(first, one.where(first, fixed[first]))[0] for one in size.each])
         rows.append((each[0], np.sqrt((len(each) - 2) * each[1:].var())))
     slope, error = np.array(rows).T
-    result["slope"] = ("size", slope, {"long_name": f"slope of the Binder cumulant where it is {fixed['binder']:.4g}"})
+    result["slope"] = ("size", slope, {"long_name": f"slope of {first} where it is {fixed[first]:.4g}"})
     result["slope_err"] = ("size", error, {"long_name": "standard error"})
     inverse = exponent(sizes, "slope", fixed, "nu", omega)
 
