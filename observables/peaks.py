@@ -1,9 +1,9 @@
 """The two peaks of a distribution and the valley between them.
 
 Three steps keep the answer honest.  The places are found on a fine histogram of all samples, smoothed: fine compared to
-the valley, which may be sharp.  Around each place a window is opened in which log P changes by about one nat, cut into a
-few bins.  There a polynomial is fitted to log P, and its extremum is the height: no bin is picked because its noise is
-high or low, and an error propagates through the fit.
+the valley, which may be sharp.  Around each place a window is opened in which log P changes by about one nat, or less if the
+valley is shallow, cut into a few bins.  There a polynomial is fitted to log P, and its extremum is the height: no bin is
+picked because its noise is high or low, and an error propagates through the fit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from scipy.signal import savgol_filter
 Array = np.ndarray
 
 SMOOTHED_OVER = (5, 21)  # fine bins, at least and at most: a fortieth of all, so that a sharp valley is not filled
-DEPARTURE = 1.0  # nats by which log P changes within a window, to either side
+DEPARTURE = 1.0  # nats by which log P changes within a window, to either side, and at most this share of the valley's depth:
+DEPARTURE_SHARE = 0.25  # half-way up to a peak log P bends back, and no polynomial of low degree follows it to the bottom
 SHALLOWEST = 0.5  # nats: a valley less deep does not separate phases
 BINS_PER_WINDOW = 12
 RESOLVED = 6  # bins a window needs, or its extremum is not resolved
@@ -87,15 +88,16 @@ class Landmarks:
             return None
         low, valley, high = at
         ends = (0, valley), (low, high), (valley, len(curve) - 1)
-        windows = tuple(_window(curve, place, *limits) for place, limits in zip(at, ends, strict=True))
+        departure = min(DEPARTURE, DEPARTURE_SHARE * depth)
+        windows = tuple(_window(curve, departure, place, *limits) for place, limits in zip(at, ends, strict=True))
         if min(map(len, windows)) - 1 < RESOLVED:
             return None
         return Landmarks((low, valley, high), (windows[0], windows[1], windows[2]))
 
 
-def _window(curve: Array, at: int, first: int, last: int) -> Array:
-    """Edges, in fine bins, of the bins around a place: up to where the curve has changed by DEPARTURE."""
-    near = np.abs(curve - curve[at]) <= DEPARTURE  # False where the curve is NaN
+def _window(curve: Array, departure: float, at: int, first: int, last: int) -> Array:
+    """Edges, in fine bins, of the bins around a place: up to where the curve has changed by `departure` nats."""
+    near = np.abs(curve - curve[at]) <= departure  # False where the curve is NaN
     left = right = at
     while left > first and near[left - 1]:
         left -= 1

@@ -7,6 +7,7 @@ import pytest
 from scipy import optimize, stats
 
 import observables
+from observables import peaks
 from quenchphys.ladder import Ladder
 from tests.support import synthetic
 
@@ -146,3 +147,22 @@ def test_errors_at_the_root_include_that_of_the_root():
     # Of 60 scores the mean has the error 0.13 and the standard deviation 0.1; Student's t with 15 has 1.07.
     assert np.all(np.abs(np.mean(z, axis=0)) < 0.5), np.mean(z, axis=0)
     assert np.all((np.std(z, axis=0) > 0.75) & (np.std(z, axis=0) < 1.45)), np.std(z, axis=0)
+
+
+def test_a_shallow_valley_is_read_to_its_bottom():
+    """Two normal peaks two nats above the valley, as exact shares of bins: nothing but the windows can be wrong."""
+    x = np.linspace(-5, 5, 401)
+    p = [stats.norm(-2.2, 0.9), stats.norm(2.2, 1.0)]
+    middle = 0.5 * (x[1:] + x[:-1])
+    curve = np.log(p[0].pdf(middle) + p[1].pdf(middle))
+    tilt = peaks.equal_heights(curve, middle)
+    marks = peaks.Landmarks.of(curve - tilt * middle)
+    bins = peaks.edges_of([marks])
+    edges = x[bins]
+    log_p = np.log(np.diff(p[0].cdf(edges) + p[1].cdf(edges)) / np.diff(edges))
+    three = peaks.readings(bins, marks, x)
+    _, depth, *_ = peaks.at_equal_heights(three, log_p[None], 0.5 * (edges[1:] + edges[:-1]), tilt)[0]
+    fine = np.linspace(-5, 5, 20_001)
+    exact = peaks.deepest_valley(np.log(p[0].pdf(fine) + p[1].pdf(fine)) - tilt * fine)[0]
+    assert depth == pytest.approx(exact, abs=0.005)
+    assert 1.5 < exact < 2.5
