@@ -28,6 +28,7 @@ COUPLING_NAMES = {4: "lam", 6: "eta"}
 RECORDED_POWERS = (2, 4, 6)
 SITES_PER_SOFTNESS = 8
 SOFTNESS_LIMITS = (2.0, 256.0)
+SITES_PER_BLOCK = 4096  # that are accepted or rejected together: fewer cost frozen walls, more cost shorter steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,19 +149,53 @@ class ScalarField:
         """The whole potential of every site, prior included, V = mu2/2 phi^2 + sum_n c_n phi^n, and its slope."""
         return self._polynomial(x, self.mu2 / 2)
 
-    def _polynomial(self, x: Array, quadratic: Any) -> tuple[Array, Array]:
-        """quadratic phi^2 + sum_n c_n phi^n of every site and its slope: one pass, Horner's rule in p = phi^2."""
+    def _polynomial(self, x: Array, quadratic: Any, beta: Any = None) -> tuple[Array, Array]:
+        """quadratic phi^2 + beta sum_n c_n phi^n of every site and its slope: one pass, Horner's rule in p = phi^2."""
         p = x * x
         potential = jnp.zeros_like(x)  # u = p (a_2 + p (a_4 + p a_6))
         slope = jnp.zeros_like(x)  # du/dphi = phi (2 a_2 + p (4 a_4 + p 6 a_6))
         for n in range(max((2, *self.powers)), 0, -2):
-            coefficient = quadratic if n == 2 else self._coefficient(n)
+            coefficient = quadratic if n == 2 else self._coefficient(n) if beta is None else beta * self._coefficient(n)
             potential = potential * p + coefficient
             slope = slope * p + n * coefficient
         return p * potential, x * slope
 
     def _coefficient(self, n: int) -> Any:
         return self.coefficients[self.powers.index(n)] if n in self.powers else 0.0
+
+    # The same for configurations side by side on the last axis, (*shape, lane), as chains that move on sites have them.
+
+    def lane_action(self, x: Array, beta: Any) -> Array:
+        """-log prior + beta U at every site; each link stands at its lower end."""
+        potential, _ = self._polynomial(x, self._lane_quadratic(beta), beta)
+        return 0.5 * self.stiffness * self.lattice.lane_links(x) + potential
+
+    def lane_force(self, x: Array, beta: Any) -> Array:
+        """The gradient of the action."""
+        return self.stiffness * self.lattice.lane_laplacian(x) + self._polynomial(x, self._lane_quadratic(beta), beta)[1]
+
+    def lane_energy(self, x: Array) -> Array:
+        """U, (lane,)"""
+        return self.energy_and_grad(jnp.moveaxis(x, -1, 0))[0]
+
+    def lane_inside(self, x: Array) -> Array:
+        """All configurations are sampled, (lane,)."""
+        return jnp.ones(x.shape[-1], bool)
+
+    def lane_sign_couplings(self, x: Array) -> Array:
+        """K of every link, (*links, lane): with |phi| fixed the density is exp(K) where the two signs agree, else exp(-K).
+
+        The signs are in the links alone, -stiffness phi_x phi_y, since the potential is even; K is negative here where
+        they differ.
+        """
+        return self.stiffness * self.lattice.lane_products(x)
+
+    def lane_lowest(self, labels: Array, joined: Array) -> Array:
+        """The lowest label among a site and those it is joined to."""
+        return self.lattice.lane_lowest(labels, joined)
+
+    def _lane_quadratic(self, beta: Any) -> Any:
+        return (self.m0_sq + beta * (self.mu2 - self.m0_sq)) / 2
 
     def observe(self, x: Array) -> dict[str, Array]:
         """Observables of one configuration, recorded for every particle.
@@ -198,6 +233,14 @@ class ScalarField:
     @property
     def dims(self) -> tuple[str, ...]:
         return self.lattice.dims
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """Into how many parts each axis is cut, so that a block has about SITES_PER_BLOCK sites; a graph is not cut."""
+        if not isinstance(self.lattice, Torus):
+            return (1,) * len(self.shape)
+        side = round(SITES_PER_BLOCK ** (1 / len(self.shape)))
+        return tuple(max(1, length // side) for length in self.shape)
 
     @property
     def potential(self) -> dict[int, float]:

@@ -77,6 +77,19 @@ class Graph:
         first, second = jnp.asarray(self.links).T
         return jnp.zeros_like(x).at[first].add((x[first] - x[second]) ** 2)
 
+    def lane_products(self, x: Array) -> Array:
+        """phi_x phi_y of every link, (link, lane)."""
+        first, second = jnp.asarray(self.links).T
+        return x[first] * x[second]
+
+    def lane_lowest(self, labels: Array, joined: Array) -> Array:
+        """The lowest label among a site and those it is joined to, (sites, lane); `joined` is over links."""
+        first, second = jnp.asarray(self.links).T
+        one, other = labels[first], labels[second]
+        lowest = jnp.minimum(one, other)
+        upward = labels.at[first].min(jnp.where(joined, lowest, one))
+        return upward.at[second].min(jnp.where(joined, lowest, other))
+
     def lowest_power(self, x: Array) -> Array:
         """Mean square of the modes at the lowest nonzero eigenvalue: |phi_k|^2 / V, where momenta exist."""
         return (self.to_modes(x)[1 : 1 + self.lowest_count] ** 2).mean()

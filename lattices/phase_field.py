@@ -27,11 +27,8 @@ import numpy as np
 
 from lattices.field import Modes, ScalarField
 from lattices.meanfield.gaussian import GaussianPhase, mean_power
-from lattices.torus import Torus
 
 Array = jax.Array
-
-SITES_PER_BLOCK = 4096  # that are accepted or rejected together: fewer cost frozen walls, more cost shorter steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,11 +131,8 @@ class PhaseField:
 
     @property
     def blocks(self) -> tuple[int, ...]:
-        """Into how many parts each axis is cut, so that a block has about SITES_PER_BLOCK sites; a graph is not cut."""
-        if not isinstance(self.field.lattice, Torus):
-            return (1,) * len(self.shape)
-        side = round(SITES_PER_BLOCK ** (1 / len(self.shape)))
-        return tuple(max(1, length // side) for length in self.shape)
+        """Into how many parts each axis is cut for local trajectories."""
+        return self.field.blocks
 
     @property
     def multiplicity(self) -> int:

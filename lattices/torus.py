@@ -81,6 +81,18 @@ class Torus:
         """sum_mu (phi_{x+mu} - phi_x)^2 at every site, (*shape, lane): each link stands at its lower end."""
         return sum((_above(x, axis) - x) ** 2 for axis in range(x.ndim - 1))  # type: ignore[return-value]
 
+    def lane_products(self, x: Array) -> Array:
+        """phi_x phi_{x+mu} of every link, (mu, *shape, lane)."""
+        return jnp.stack([x * _above(x, axis) for axis in range(x.ndim - 1)])
+
+    def lane_lowest(self, labels: Array, joined: Array) -> Array:
+        """The lowest label among a site and those it is joined to, (*shape, lane); `joined` is over links."""
+        lowest = labels
+        for axis, link in enumerate(joined):
+            lowest = jnp.minimum(lowest, jnp.where(link, _above(labels, axis), labels))
+            lowest = jnp.minimum(lowest, jnp.where(_below(link, axis), _below(labels, axis), labels))
+        return lowest
+
     def lowest_power(self, x: Array) -> Array:
         """|phi_k|^2 / V of one configuration, mean over the smallest momenta: one along each of the longest axes."""
         longest = max(self.shape)
@@ -140,6 +152,13 @@ def _above(x: Array, axis: int) -> Array:
     length = x.shape[axis]
     first, others = jax.lax.slice_in_dim(x, 0, 1, axis=axis), jax.lax.slice_in_dim(x, 1, length, axis=axis)
     return jnp.concatenate([others, first], axis)
+
+
+def _below(x: Array, axis: int) -> Array:
+    """phi_{x-mu}"""
+    length = x.shape[axis]
+    last, others = (jax.lax.slice_in_dim(x, *ends, axis=axis) for ends in ((length - 1, length), (0, length - 1)))
+    return jnp.concatenate([last, others], axis)
 
 
 def _along_first(x: Array, dim: int, matrix: np.ndarray) -> Array:

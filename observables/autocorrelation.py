@@ -31,6 +31,26 @@ def integrated_time(values: Array) -> float:
     --------
     >>> integrated_time(walk.energy[0])
     """
+    return gamma_method(values)[0]
+
+
+def gamma_method(values: Array) -> tuple[float, float]:
+    """tau of chains of one distribution, and its standard error, tau sqrt(2 (2 W + 1)/N) for a window W and N samples.
+
+    Parameters
+    ----------
+    values : array (sweep, chain)
+        Successive values of every chain.
+
+    Returns
+    -------
+    tuple of float
+        In sweeps; NaN for values that never change.
+
+    Examples
+    --------
+    >>> tau, error = gamma_method(walk.energy[0])
+    """
     series = np.asarray(values, float)
     series = series.reshape(len(series), -1)
     count = len(series)
@@ -39,7 +59,9 @@ def integrated_time(values: Array) -> float:
     spectrum = np.abs(np.fft.rfft(centred, size, axis=0)) ** 2
     covariance = np.fft.irfft(spectrum, size, axis=0)[:count].mean(axis=1) / (count - np.arange(count))
     if not covariance[0] > 0:
-        return float("nan")
+        return float("nan"), float("nan")
     tau = 2 * np.cumsum(covariance / covariance[0]) - 1
     far = np.arange(count) >= WINDOW * tau
-    return float(max(tau[np.argmax(far)] if far.any() else tau[-1], 1.0))
+    window = int(np.argmax(far)) if far.any() else count - 1
+    found = float(max(tau[window], 1.0))
+    return found, found * float(np.sqrt(2 * (2 * window + 1) / series.size))

@@ -162,6 +162,7 @@ def mixture_of(replica: Replica, level: Array) -> Mixture:
 
 def _kept_by_walk(pool: Pool, log_t: Callable[[Samples], Array]) -> Kept:
     """The last configurations of all chains and parts together: those of a single group would be few."""
+    pool.check_one_coupling("A posterior")
     field, last = last_samples(pool.walks)
     log_w = np.concatenate([base + log_t(group) for group, base in pool.weighted])
     return Kept(

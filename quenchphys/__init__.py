@@ -19,6 +19,7 @@ from quenchphys.parallel.devices import use_all_cores
 from quenchphys.parallel.processes import ProcessLost, join
 from quenchphys.problem import Problem, SiteBasis
 from quenchphys.samplers.bridge_chains import bridge
+from quenchphys.samplers.canonical_chains import canonical
 from quenchphys.samplers.multicanonical_chains import multicanonical
 from quenchphys.samplers.quenched import quench
 from quenchphys.samplers.tempered import temper
@@ -55,6 +56,7 @@ __all__ = [
     "WallTime",
     "__version__",
     "bridge",
+    "canonical",
     "chains",
     "check",
     "join",

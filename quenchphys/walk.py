@@ -1,4 +1,4 @@
-"""The walk: samples of multicanonical chains, in groups that share nothing but the weight."""
+"""The walk: samples of multicanonical or canonical chains, in groups that share nothing but the weight."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OWN_VARIABLES = frozenset(row.name for row in WALK)
 
 @dataclass(frozen=True, repr=False)
 class Walk(Run):
-    """What multicanonical chains sampled; `quenchphys.multicanonical` returns one.
+    """What multicanonical or canonical chains sampled; `quenchphys.multicanonical` and `quenchphys.canonical` return one.
 
     All data are in `data`; the properties are shorter names for its parts.  Its attributes are those of every run, see
     `Run`.  The variables, with the dimensions in brackets:
@@ -62,6 +62,11 @@ class Walk(Run):
     def attrs(self) -> Mapping[Any, Any]:
         """Attributes of the dataset: problem, couplings, phases, settings, seed, gradients, ..."""
         return self.data.attrs
+
+    @property
+    def method(self) -> str:
+        """How it was made: "multicanonical" or "canonical"."""
+        return str(self.attrs.get("method", "multicanonical"))
 
     @property
     def observables(self) -> list[str]:
@@ -124,7 +129,7 @@ class Walk(Run):
             "recorded": ", ".join(["energy", *self.observables]),
             "made": self._made(),
         }
-        return described(facts, f"Walk: multicanonical chains of {self.problem}")
+        return described(facts, f"Walk: {self.method} chains of {self.problem}")
 
     def report(self, beta: float = 1.0) -> str:
         """In words: what was sampled, by how many chains, how well they moved, and what log Z is.
@@ -145,12 +150,12 @@ class Walk(Run):
         """
         groups, sweeps, chains = self.energy.shape
         if sweeps == 0:
-            return f"walk of {self.problem}: {groups} groups of {chains} multicanonical chains that have not moved yet"
+            return f"walk of {self.problem}: {groups} groups of {chains} {self.method} chains that have not moved yet"
         acceptance = f", acceptance {float(self.data['acceptance'].mean()):.2f}" if "acceptance" in self.data else ""
         undefined = float(self.attrs.get("undefined", 0.0))
         own = "\n".join(
             [
-                f"walk of {self.problem}: {groups} groups of {chains} multicanonical chains, {sweeps} sweeps{acceptance}",
+                f"walk of {self.problem}: {groups} groups of {chains} {self.method} chains, {sweeps} sweeps{acceptance}",
                 f"energies from {self.energy.min():.6g} to {self.energy.max():.6g}, the weight is given from "
                 f"{self.weight[0][0]:.6g} to {self.weight[0][-1]:.6g}",
                 "the energy was defined for every move" if not undefined else

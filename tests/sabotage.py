@@ -28,6 +28,41 @@ class Break(NamedTuple):
 
 BREAKS = [
     Break(
+        "links are joined too often",
+        "quenchphys/kernels/sign_clusters.py",
+        "joined = uniform(joining, coupling.shape) > jnp.exp(-2 * coupling)",
+        "joined = uniform(joining, coupling.shape) > jnp.exp(-4 * coupling)",
+        "tests/quenchphys/kernels/test_sign_clusters.py -k probability",
+    ),
+    Break(
+        "roots of clusters are not told of lower labels, and rounds end too early",
+        "quenchphys/kernels/sign_clusters.py",
+        "return new, jnp.any(new != labels)",
+        "return new, jnp.any(new != hooked)",
+        "tests/quenchphys/kernels/test_sign_clusters.py -k connected",
+    ),
+    Break(
+        "clusters do not reach around the torus",
+        "lattices/torus.py",
+        "lowest = jnp.minimum(lowest, jnp.where(_below(link, axis), _below(labels, axis), labels))",
+        "lowest = jnp.minimum(lowest, jnp.where(link, _below(labels, axis), labels))",
+        "tests/quenchphys/kernels/test_sign_clusters.py -k connected",
+    ),
+    Break(
+        "signs are coupled without the stiffness",
+        "lattices/field.py",
+        "return self.stiffness * self.lattice.lane_products(x)",
+        "return self.lattice.lane_products(x)",
+        "tests/quenchphys/kernels/test_sign_clusters.py -k probability",
+    ),
+    Break(
+        "walks at several couplings have equal scales",
+        "observables/samples/several_couplings.py",
+        "log_d = logsumexp(log_w + (np.log(counts) - relative_scales(log_w, counts) - log_c)[:, None], axis=0)",
+        "log_d = logsumexp(log_w + (np.log(counts) - log_c)[:, None], axis=0)",
+        "tests/quenchphys/samplers/test_canonical_chains.py -k joined",
+    ),
+    Break(
         "a finished record stays in the files of its checkpoint",
         "quenchphys/storage/record.py",
         "            if self._folder is None:\n                return {name: column.finish",

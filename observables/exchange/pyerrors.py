@@ -75,6 +75,7 @@ class Chains:
     """Time series of all chains of a walk, (chain, sweep)."""
 
     def __init__(self, pool: Pool, targets: Targets, beta: float):
+        pool.check_one_coupling("pyerrors")
         self.pool, self.ensemble = pool, pool.run.problem.replace("|", " ")
         count = pool.walks[0].data.sizes["chain"]
         tables: dict[str, list[Array]] = {name: [] for name in ("energy", "log_weight", "log_w", *pool.observables)}

@@ -110,6 +110,7 @@ def _equal(log_share: Array, energy: Array, rng: np.random.Generator) -> Array:
 
 def _of_walk(pool: Pool) -> ReducedPotentials:
     """Two states: the prior, and the chains of all groups."""
+    pool.check_one_coupling("pymbar")
     groups, scale = pool.groups, pool.scale
     assert scale is not None
     prior, log_w = (np.concatenate([getattr(group, name) for group in groups]) for name in ("prior_log_w", "log_w"))

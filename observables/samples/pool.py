@@ -5,7 +5,8 @@ a ladder, log(c / (n w)) in a walk with n samples a group, where c is the absolu
 
 A block is a set of samples that together give one estimate.  Replicas of one problem are a block each, and so are groups
 of chains.  Ladders run at different couplings are dealt out so that every block has at least one replica of each; D is
-then the sum of theirs, each at its own energy.
+then the sum of theirs, each at its own energy.  Canonical walks at different couplings have one group of each in a block,
+see `several_couplings`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from observables.samples.bennett import Scale, scale_of
 from observables.samples.kept import self_consistent_replicas
 from observables.samples.of_ladders import Replica, replicas_of
 from observables.samples.of_walks import Group, groups_of
+from observables.samples.several_couplings import base_weights
 from quenchphys.ladder import Ladder
 from quenchphys.run import Run
 from quenchphys.walk import Walk, joined
@@ -39,7 +41,8 @@ class Pool:
     Parameters
     ----------
     source : Ladder, Walk, or a sequence of either
-        Ladders of the same problem, whose couplings may differ; or a walk, whole or in its successive parts.
+        Ladders of the same problem, whose couplings may differ; or a walk, whole or in its successive parts.  The couplings
+        of canonical walks may differ too.
     volumes : str
         Volumes of the levels of ladders: "self-consistent" (WHAM), which uses every overlap of levels, or "telescoped",
         as the run measured them.  Those of a nested ladder are known from order statistics; a walk has none.
@@ -130,7 +133,7 @@ class Pool:
     def blocks(self) -> Sequence[Sequence[Samples]]:
         """Independent sets of samples."""
         if self.walks:
-            return [[group] for group in self.groups]
+            return [list(block) for block in zip(*self._groups, strict=True)]
         made_by = self_consistent_replicas if self.volumes == "self-consistent" else replicas_of
         return _deal([replica for ladder in self.ladders for replica in made_by(ladder)])
 
@@ -139,18 +142,25 @@ class Pool:
         """Base weights of the samples of every block."""
         if self.scale is not None:
             log_c = self.scale.log_c
+            if len(self._groups) > 1:
+                return [base_weights(block, log_c) for block in zip(*self._groups, strict=True)]
             return [[-group.log_w + log_c - np.log(group.log_w.size)] for group in self.groups]
         return [_base_weights([replica for replica in block if isinstance(replica, Replica)]) for block in self.blocks]
 
     @cached_property
     def groups(self) -> list[Group]:
-        """The groups of chains of a walk; none for ladders."""
-        return groups_of(joined(self.walks)) if self.walks else []
+        """The groups of chains of a walk, of all its couplings one after the other; none for ladders."""
+        return [group for groups in self._groups for group in groups]
+
+    @cached_property
+    def _groups(self) -> list[list[Group]]:
+        """The groups at each set of couplings."""
+        return [groups_of(joined(parts)) for parts in _by_couplings(self.walks)]
 
     @cached_property
     def scale(self) -> Scale | None:
-        """The absolute scale of a walk; None for ladders, whose volumes are absolute."""
-        return scale_of(self.groups) if self.walks else None
+        """The absolute scale of a walk, at the first of its couplings; None for ladders, whose volumes are absolute."""
+        return scale_of(self._groups[0]) if self.walks else None
 
     @property
     def weighted(self) -> Iterator[tuple[Samples, Array]]:
@@ -167,6 +177,11 @@ class Pool:
     def replicas(self) -> list[Replica]:
         """The replicas of ladders; none for a walk."""
         return [samples for samples in self.samples if isinstance(samples, Replica)]
+
+    def check_one_coupling(self, question: str) -> None:
+        """Refuse walks at several couplings, whose samples have no weight of their own, where that is asked for."""
+        if len(self._groups) > 1:
+            raise TypeError(f"{question} needs a single walk; walks at {len(self._groups)} couplings were given.")
 
     def check_recorded(self, name: str) -> None:
         """Refuse an observable that was not recorded."""
@@ -219,25 +234,37 @@ def _check_different(drawn: Sequence[tuple[Couplings, Array]], ladders: Sequence
 
 
 def _check_parts(walks: Sequence[Walk]) -> None:
-    """Parts of one walk have the same chains, and the same weight at the same couplings."""
+    """Parts of one walk have the same chains, and the same weight at the same couplings; canonical ones may have others."""
     first = walks[0]
     if not all(walk.energy.size for walk in walks):
         raise ValueError(
             f"The walk of {first.problem!r} has no sweeps, as one that is only to be continued: nothing was sampled yet."
         )
+    canonical = all(walk.attrs.get("method") == "canonical" for walk in walks)
     for other in walks[1:]:
-        same = _identity(other) == _identity(first) and other.couplings == first.couplings
+        same = _identity(other) == _identity(first) and (canonical or other.couplings == first.couplings)
         same = same and other.last.shape == first.last.shape
+        if canonical and same:  # the weight follows from the couplings
+            continue
         if not same or not all(np.array_equal(a, b) for a, b in zip(first.weight, other.weight, strict=True)):
             raise ValueError(
-                "Only successive parts of one walk can be pooled: the problem, its couplings, the chains and the weight of "
-                f"all parts must be the same, but walks of {first.problem!r} and {other.problem!r} that differ were given."
+                "Only successive parts of one walk, or canonical walks that differ in their couplings alone, can be pooled: "
+                "the problem, its couplings, the chains and the weight of all parts must be the same, but walks of "
+                f"{first.problem!r} and {other.problem!r} that differ were given."
             )
     if len({walk.energy.tobytes() for walk in walks}) < len(walks):
         raise ValueError(
             f"The same part of a walk of {first.problem!r} was given twice: it would only seem to have a smaller error; "
             "give every part once."
         )
+
+
+def _by_couplings(walks: Sequence[Walk]) -> list[list[Walk]]:
+    """Parts of the same couplings together, in the order of the first of each."""
+    sets: dict[str, list[Walk]] = {}
+    for walk in walks:
+        sets.setdefault(repr(sorted(walk.couplings.items())), []).append(walk)
+    return list(sets.values())
 
 
 def _identity(run: Run) -> tuple[Any, ...]:

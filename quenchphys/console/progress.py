@@ -22,7 +22,7 @@ COMPILATION = 14.0  # seconds for the programs of a ladder on an idle machine, w
 LADDER = 20.0  # seconds for a ladder of which nothing is known
 
 # What methods without levels count.
-COUNTED = {"multicanonical": "sweep", "bridge": "sweep", "chains": "draw", "laplace": "step"}
+COUNTED = {"multicanonical": "sweep", "canonical": "sweep", "bridge": "sweep", "chains": "draw", "laplace": "step"}
 
 
 class Meter(Protocol):
@@ -269,7 +269,7 @@ def meter(method: str, wanted: bool | Meter | None) -> Meter:
     Parameters
     ----------
     method
-        "quench", "temper", "nested", "multicanonical", "bridge", "chains" or "laplace".
+        "quench", "temper", "nested", "multicanonical", "canonical", "bridge", "chains" or "laplace".
     wanted
         None: in a terminal, in a notebook, and a line a minute elsewhere.  True: also at once.  False: nothing.  Or a meter
         of your own.

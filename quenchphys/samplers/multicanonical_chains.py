@@ -257,7 +257,7 @@ def multicanonical(
         check_labels(model, OWN_VARIABLES - {"energy", "<observable>"})
         shape = model.shape
     before = start if isinstance(start, Walk) else None
-    first = _checked_start(start.last if isinstance(start, Walk) else start, shape)
+    first = checked_start(start.last if isinstance(start, Walk) else start, shape)
     groups, chains = first.shape[:2]
     dimension = math.prod(shape)
     together = set_size(groups, chains, dimension)
@@ -354,7 +354,7 @@ def _samples(seen: Seen, prior_energy: np.ndarray, weight: Weight) -> xr.Dataset
     return found
 
 
-def _checked_start(start: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def checked_start(start: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     start = np.asarray(start, np.float32)
     if start.ndim != 2 + len(shape) or start.shape[2:] != shape or 0 in start.shape or not np.isfinite(start).all():
         raise ValueError(
