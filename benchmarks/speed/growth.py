@@ -37,6 +37,7 @@ def measure(L: int, seed: int = 0, progress: bool | None = None, **settings: Any
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "point.nc"
         found = workflows.coexistence(
+            method="crossing",
             L=L, bracket=BRACKET.get(L, USUAL_BRACKET), seed=seed, out=out, progress=progress, **settings
         )
         costs = timer.costs()

@@ -26,7 +26,7 @@ from quenchphys.problem import ProblemView
 Array = jax.Array
 
 LANES = 8  # chains side by side in one tile
-TILES = 16  # in one device call, shared among as many devices as divide their number
+TILES = 8  # in one device call, shared among as many devices as divide their number
 SWEEPS = 16  # trajectories in one device call
 DRAWS = 64  # exact draws from the prior, for each group
 TUNING_GAIN = 0.3
@@ -167,12 +167,16 @@ class Chains:
 
     def advance(self, tune: bool) -> Samples:
         """SWEEPS trajectories of every chain."""
-        keys, found = self._keys(len(self.beta)), []
-        for number, some in enumerate(self._chunks()):
-            arguments = keys[some], self.x[number], self.beta[some], self.step[some], np.bool_(tune)
-            self.x[number], step, seen = self.program.run(self.problem, *arguments)
+        keys, chunks = self._keys(len(self.beta)), self._chunks()
+        # All calls are made before one of them is waited for: a processor with several cores runs as many of them at a time.
+        calls = [
+            self.program.run(self.problem, keys[some], x, self.beta[some], self.step[some], np.bool_(tune))
+            for some, x in zip(chunks, self.x, strict=True)
+        ]
+        self.x = [x for x, _, _ in calls]
+        for some, (_, step, _) in zip(chunks, calls, strict=True):
             self.step[some] = to_host(step)
-            found.append(to_host(seen))
+        found = [to_host(seen) for _, _, seen in calls]
         self.trajectories += SWEEPS * len(self.beta) * LANES
         # (tile, sweep, lane) and (tile, sweep)
         seen = jax.tree.map(lambda *parts: np.concatenate(parts)[: self.tiles], *found)
