@@ -225,7 +225,7 @@ def test_help_teaches(capsys):
         (
             ["fss", "--sizes", "4", "6", "8", "--bracket", "-1.35", "-1.2", "--model", "phi4", "--quick"],
             "finite_size_scaling",
-            {"particles": 200, "replicas": 4},
+            {"sweeps": 320},
         ),
     ],
 )
