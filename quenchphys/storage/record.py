@@ -90,7 +90,9 @@ class Column:
             return None
         size = (self._rows, *self.shape)
         if isinstance(copy, io.BytesIO):
-            return np.frombuffer(copy.getbuffer(), self.dtype).reshape(size)
+            array = np.frombuffer(copy.getbuffer(), self.dtype).reshape(size)
+            array.flags.writeable = False
+            return array
         copy.flush()
         return np.memmap(copy, dtype=self.dtype, mode="r", shape=size)
 

@@ -237,8 +237,9 @@ def test_large_variables_are_written_by_blocks_as_small_ones_are(ladder, tmp_pat
     assert equal(qp.load(tmp_path / "by blocks.nc"), qp.Ladder(described(ladder.tree)))
 
 
-def test_a_mapped_record_is_given_back_and_read_again(tmp_path):
-    record = Record(folder=tmp_path)
+@pytest.mark.parametrize("limit", [10, 1 << 20], ids=["mapped", "in memory"])
+def test_a_finished_record_is_given_back_and_read_again(tmp_path, limit):
+    record = Record(limit, tmp_path)
     values = np.arange(24, dtype=np.float32).reshape(4, 2, 3)
     record.extend(x=values)
     array = record.finish(4)["x"]
