@@ -86,7 +86,8 @@ def finite_size_scaling(
         interruption, continues from there.
     omega
         Of second-order transitions: the exponent of corrections to scaling, if it is known.  Default: averaged over 0.8 to
-        2.5, by how well each describes the sizes.
+        2.5, by how well each describes the sizes.  A value that is given is believed: a wrong one may fit well, and then
+        the answer is wrong without a doubt being raised.
     client
         A `dask.distributed.Client`: every size is then a task of its cluster.  The numbers are the same.  With `out`, all
         workers must see its folder.
