@@ -911,6 +911,20 @@ BREAKS = [
         "tests/quenchphys/storage/test_checkpoint.py -k very_end",
     ),
     Break(
+        "Ctrl-C waits for the end of a part of a walk",
+        "quenchphys/console/interruption.py",
+        "yield _waiting[-1]",
+        "yield StopRequest()",
+        "tests/workflows/coexistence_point/test_search.py -k interrupted",
+    ),
+    Break(
+        "a line for each part of a walk",
+        "workflows/store.py",
+        "            if label:\n                self.message",
+        "            if True:\n                self.message",
+        "tests/workflows/test_store.py -k without_a_label",
+    ),
+    Break(
         "settings keep the types of numpy",
         "quenchphys/settings.py",
         "object.__setattr__(settings, name, whole(name, getattr(settings, name), smallest))",

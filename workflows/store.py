@@ -29,7 +29,7 @@ import xarray as xr
 
 import quenchphys as qp
 from quenchphys.console.forecast import Stage
-from quenchphys.console.interruption import Interrupted, interruptible
+from quenchphys.console.interruption import PARTS_KEPT, Interrupted, interruptible
 from quenchphys.console.progress import Display, LadderMeter
 from quenchphys.identity import difference, fingerprint, remembering
 from quenchphys.parallel.processes import agreed, any_of, first, several
@@ -181,7 +181,7 @@ class Study:
         return ladder
 
     def walk(self, name: str, label: str, make: Callable[[], qp.Walk], problem: Any) -> qp.Walk:
-        """The walk of this name through the problem, from its file or newly run."""
+        """The walk of this name through the problem, from its file or newly run; without a label nothing is said of it."""
         walk = self._walk(self._file(name), label, make, problem)
         self._count(walk)
         return walk
@@ -223,8 +223,11 @@ class Study:
             return make()
         if (kept := self._kept(qp.Walk.load, file, problem, label)) is not None:
             return kept
-        with interruptible() as interrupted:
-            made = make()
+        with interruptible(PARTS_KEPT) as interrupted:
+            try:
+                made = make()
+            except Interrupted as stopped:
+                raise self._interrupted() from stopped
             found = qp.Walk(made.data.assign_attrs({ORIGIN: json.dumps(self._origin(problem))}))
             found.save(file)
             if any_of(bool(interrupted)):
@@ -293,14 +296,15 @@ class Study:
             found, why = None, str(cause).rstrip(".")
         if found is not None and not why:
             self._earlier += float(found.attrs.get("wall_time", 0.0))
-            self.message(f"{label}: read from {file}")
+            if label:
+                self.message(f"{label}: read from {file}")
             return found
         if not self.overwrite:
             raise FileExistsError(
                 f"{file} cannot be used ({why}); choose another output, or sample it again (overwrite=True, --overwrite)."
             )
         if agreed(True) and first():  # every process has read it by now
-            self.message(f"{label}: {file} is set aside as {set_aside(file).name}, because {why}")
+            self.message(f"{label or 'chains'}: {file} is set aside as {set_aside(file).name}, because {why}")
         return None
 
     def _open(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How long the stages of a study take on an idle machine of two cores; the display scales this by what it measures."""
+"""How long the stages of a study take on one core of a usual machine; the display scales this by what it measures."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from quenchphys.console.forecast import Stage, analysing, compiling, sampling
-from quenchphys.console.progress import COMPILATION
 from quenchphys.problem import view
 from workflows.budget import PARTS, CoexistenceSettings, LadderSettings, WalkSettings
 
-# Seconds for one particle at one level, and for one chain in one sweep: a constant, and a part for every site.  Fitted to
-# phi^6 at L = 8, 16 and 40, where ladders took 0.35, 2.4 and 14 s and walks 7.6, 16 and 73 s.
-LEVEL, LEVEL_SITE = 1e-5, 6e-8
-SWEEP, SWEEP_SITE = 2.5e-5, 2.1e-7
+# Fitted to coexistence points of phi^6 at L = 8, 16 and 40 by processor time on one core, stage by stage (programs newly
+# compiled): 9.8, 11.7, 15.3; pilot 1.1, 2.8, 45; analysis 0.5, 0.7, 1.5; compiling 5.7, 6.5, 11.5; walk 5.9, 19.5, 118;
+# analysis 0.9, 0.9, 1.1 s (`python -m benchmarks.speed.time_left`).
+COMPILE_LADDER, COMPILE_WALK, COMPILE_SITE = 9.8, 5.5, 3.5e-3  # seconds, and those for every site
+LADDER_START, LEVEL_SITE = 0.8, 1.5e-7  # seconds of a ladder, and those for one site of one particle at one level
+SWEEP, SWEEP_SITE = 5e-6, 3.55e-7  # seconds for one chain in one sweep, and for each of its sites
+PILOT_ANALYSIS, PILOT_SAMPLE = 0.3, 6.5e-6  # seconds, and those for one particle at one level
 CLUSTER_SITE = 3e-8  # seconds for one site in one sweep of canonical chains
+COMPILE_CLUSTERS, CRITICAL_ANALYSIS = 3.0, 5.0  # seconds for each size
 BRIDGE_SITE, BRIDGE_SLOPE = 1e-9, 0.85  # seconds of a site-gradient; d log odds / d mu2 of phi^6, per site
 LADDER_ANALYSIS, BETA_SAMPLE = 1.8, 2e-8  # seconds, and those to weight one sample at one temperature
-WALK_ANALYSIS, WALK_ANALYSIS_SITE = 1.5, 5e-4
+WALK_ANALYSIS, WALK_ANALYSIS_SITE = 0.85, 1.6e-4
 ALL_SIZES = 15.0  # seconds for each size: Binder cumulants on a grid of couplings, their slopes and crossings
 
 
@@ -32,8 +35,8 @@ def stages_of_ladder(problem: Any, settings: LadderSettings, temperatures: int =
     sites = math.prod(view(problem).shape)
     samples = levels_of(sites) * settings.particles * settings.replicas
     return [
-        compiling(COMPILATION),
-        sampling("ladder", samples * (LEVEL + LEVEL_SITE * sites)),
+        compiling(COMPILE_LADDER + COMPILE_SITE * sites),
+        sampling("ladder", LADDER_START + samples * LEVEL_SITE * sites),
         analysing(LADDER_ANALYSIS + temperatures * samples * BETA_SAMPLE),
     ]
 
@@ -49,7 +52,7 @@ def stages_of_walk(problem: Any, settings: WalkSettings) -> list[Stage]:
     sites = math.prod(view(problem).shape)
     sweeps = settings.sweeps_until(PARTS) * settings.groups * settings.chains
     return [
-        compiling(0.7 * COMPILATION),
+        compiling(COMPILE_WALK + COMPILE_SITE * sites),
         sampling("walk", sweeps * (SWEEP + SWEEP_SITE * sites)),
         analysing(WALK_ANALYSIS + WALK_ANALYSIS_SITE * sites),
     ]
@@ -57,9 +60,12 @@ def stages_of_walk(problem: Any, settings: WalkSettings) -> list[Stage]:
 
 def stages_of_critical(problems: Sequence[Any], settings: WalkSettings) -> list[Stage]:
     """Canonical chains at three couplings of each size, and then an analysis of all of them together."""
-    sweeps = 3 * settings.sweeps * settings.groups * settings.chains
-    seconds = [sweeps * CLUSTER_SITE * math.prod(view(problem).shape) for problem in problems]
-    return [compiling(COMPILATION / 2), *(sampling("walk", each) for each in seconds), analysing(5.0 * len(problems))]
+    stages = []
+    for problem in problems:
+        seconds = settings.sweeps * settings.groups * settings.chains * CLUSTER_SITE * math.prod(view(problem).shape)
+        for compilation in (COMPILE_CLUSTERS, 0.0, 0.0):  # another coupling takes the same program
+            stages += [compiling(compilation), sampling("walk", seconds)]
+    return [*stages, analysing(CRITICAL_ANALYSIS * len(problems))]
 
 
 def stages_of_point(problem: Any, settings: CoexistenceSettings) -> list[Stage]:
@@ -67,7 +73,9 @@ def stages_of_point(problem: Any, settings: CoexistenceSettings) -> list[Stage]:
     stages: list[Stage] = []
     if settings.method != "phases":
         pilot = LadderSettings(settings.pilot.particles, settings.pilot.replicas)
-        first, ladder, analysis = stages_of_ladder(problem, pilot)
+        first, ladder, _ = stages_of_ladder(problem, pilot)
+        samples = levels_of(math.prod(view(problem).shape)) * pilot.particles * pilot.replicas
+        analysis = analysing(PILOT_ANALYSIS + samples * PILOT_SAMPLE)
         stages += [first, sampling("pilot", ladder.expected), analysis, *stages_of_walk(problem, settings.walk)]
     if settings.method in ("phases", "both"):
         stages += stages_of_bridges(math.prod(view(problem).shape), settings.error)
@@ -78,4 +86,4 @@ def stages_of_bridges(sites: int, error: float | None) -> list[Stage]:
     """Bridges to both phases: 6e9 site-gradients for 0.08 nats at 1600 sites of phi^6, and as V^2 beyond."""
     nats = 0.1 if error is None else error * BRIDGE_SLOPE * sites
     gradients = 6e9 * (sites / 1600) ** 2 * (0.08 / nats) ** 2
-    return [compiling(0.7 * COMPILATION), sampling("walk", BRIDGE_SITE * gradients), analysing(WALK_ANALYSIS)]
+    return [compiling(COMPILE_WALK), sampling("walk", BRIDGE_SITE * gradients), analysing(WALK_ANALYSIS)]

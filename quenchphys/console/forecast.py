@@ -16,7 +16,7 @@ from dataclasses import dataclass
 OVERRUN = 0.3  # of the time a stage has taken, that is left when it takes longer than expected
 TRUSTED_SHARE = 0.1  # of a stage done, at which its own speed counts as much as the plan
 # Stages shorter than this tell nothing about the speed of the machine: their time is spent on starting up.
-SHORTEST = 1.0
+SHORTEST = 0.5
 
 
 @dataclass

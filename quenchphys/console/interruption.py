@@ -29,6 +29,7 @@ class Interrupted(KeyboardInterrupt):
 
 SAVING = "Saving state, then stopping."
 STOPPING = "Stopping; nothing is kept of a run without a checkpoint."
+PARTS_KEPT = "Stopping; finished parts are kept."
 AT_ONCE = "Interrupted at once; what was saved before is kept."
 
 
@@ -79,10 +80,10 @@ def interruptible(words: str = SAVING) -> Iterator[StopRequest]:
 def interruptible_alone() -> Iterator[StopRequest]:
     """As `interruptible`, for work of which nothing can be kept until it is done.
 
-    If a caller catches signals already, because it saves that work, the work is finished first.
+    If a caller catches signals already, its request stops this work too, and the caller says what is kept.
     """
-    if _waiting:
-        yield StopRequest()
+    if _waiting and threading.current_thread() is threading.main_thread():
+        yield _waiting[-1]
         return
     with interruptible(STOPPING) as request:
         yield request

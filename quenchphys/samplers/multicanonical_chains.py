@@ -287,13 +287,14 @@ def multicanonical(
                 step_size=jax.device_put(before.data["step_size"].values, state.step_size.sharding),
                 scale=jax.device_put(before.data["scale"].values, state.scale.sharding),
             )
-        for _ in range(discarded):
-            state, *_ = program.walk(argument, weight, state, np.bool_(kernel.step_size is None))
-        blocks = []
-        for _ in range(recorded):
-            state, *found = program.walk(argument, weight, state, np.bool_(False))
-            blocks.append(to_host(found))
-            show(meter, blocks, recorded)
+        blocks: list[Any] = []
+        for call in range(discarded + recorded):
+            tune = np.bool_(call < discarded and kernel.step_size is None)
+            state, *found = program.walk(argument, weight, state, tune)
+            seen = to_host(found)  # also in the burn-in: a request to stop is noticed only when the device is done
+            if call >= discarded:
+                blocks.append(seen)
+                show(meter, blocks, recorded)
             if any_of(bool(request)):
                 raise Interrupted(f"Interrupted after {SWEEPS * len(blocks)} sweeps; nothing is kept of an unfinished walk.")
         step_size, scale = to_host((state.step_size, state.scale))

@@ -62,6 +62,18 @@ def test_the_same_request_samples_nothing_again(kept):
     assert again(kept) == 0
 
 
+@pytest.mark.parametrize(("label", "lines"), [("chains", 1), ("", 0)])
+def test_a_kept_walk_without_a_label_is_read_in_silence(tmp_path, monkeypatch, label, lines):
+    walk = synthetic.walk({"energy": np.zeros((2, 16, 2))}, format="quenchphys walk 1", seed=0)
+    made = qp.Walk(walk.data.assign(step_size=("group", np.ones(2)), scale=(("group", "coordinate"), np.ones((2, 1)))))
+    said = []
+    for _ in range(2):
+        with Study(tmp_path / "run.nc", REQUEST) as study:
+            monkeypatch.setattr(study.display, "message", said.append)
+            study.walk("walk0", label, lambda: made, PROBLEM)
+    assert len(said) == lines
+
+
 def test_one_study_at_a_time(kept):
     with Study(kept, REQUEST), pytest.raises(InUse, match=r"Another study is writing to .*run.nc"):
         Study(kept, REQUEST | {"seed": 1}, overwrite=True)

@@ -53,14 +53,13 @@ def run_chains(
             return settings.walk(problem, start, weight, part, meter)
 
         meter.part(settings.sweeps_until(part), settings.sweeps_until(expected), words + so_far)
-        start = study.walk(f"walk{part}_{name}", f"chains: {words}", go, problem)
+        start = study.walk(f"walk{part}_{name}", "", go, problem)
         walks.append(start)
         counted = walks[int(burn_in * len(walks)) :]
         crossed = crossings(counted, phases.by, ends.inner)
         often = crossed.mean() >= ENOUGH_CROSSINGS and crossed.min() >= FEWEST_CROSSINGS
         if part > 0:
             so_far = f", {int(crossed.sum())} crossings from phase to phase"
-            study.message(f"chains: {words}, {settings.groups} x {settings.chains}{so_far} so far")
             expected = expected_parts(part, crossed.mean() / len(counted))
         if part == 0 or (part == PARTS - 1 and not often):
             weight = observables.flattened(joined(walks), like=wanted)
@@ -69,6 +68,7 @@ def run_chains(
             walks = []
         elif len(walks) >= PARTS - 1 and often:
             break
+    study.message(f"chains: {part + 1} parts, {settings.groups} x {settings.chains}{so_far}")
     study.analyse()
     return counted
 

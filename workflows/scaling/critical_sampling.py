@@ -16,6 +16,7 @@ import numpy as np
 import observables
 import quenchphys as qp
 from observables.autocorrelation import gamma_method
+from quenchphys.console.progress import WalkMeter
 from quenchphys.problem import view
 from workflows.budget import LadderSettings, Use, WalkSettings, seed_of
 from workflows.cluster import run_all
@@ -85,16 +86,19 @@ def _walks(
     walks = []
     for i, value in enumerate(values):
         label = f"L = {L}, {family.coupling} = {value:.6g}"
-        study.display.stage("sampling", detail=label)
+        meter = WalkMeter(study.display, settings.sweeps)
+        meter.part(0, settings.sweeps, label)
 
-        def make(value: float = value, i: int = i) -> qp.Walk:
-            return made[i] or chains_at(family, value, settings, (L, i))
+        def make(value: float = value, i: int = i, meter: WalkMeter = meter) -> qp.Walk:
+            return made[i] or chains_at(family, value, settings, (L, i), meter)
 
         walks.append(study.walk(f"L{L}_{value:.9g}", label, make, family.at(value)))
     return walks
 
 
-def chains_at(family: ModelFamily, value: float, settings: WalkSettings, place: tuple[int, int]) -> qp.Walk:
+def chains_at(
+    family: ModelFamily, value: float, settings: WalkSettings, place: tuple[int, int], progress: WalkMeter | bool = False
+) -> qp.Walk:
     """The chains at one coupling of one size; each has a seed of its own."""
     return qp.canonical(
         family.at(value),
@@ -103,7 +107,7 @@ def chains_at(family: ModelFamily, value: float, settings: WalkSettings, place: 
         groups=settings.groups,
         chains=settings.chains,
         seed=seed_of(settings.seed, Use.CHAINS, COUPLINGS * place[0] + place[1]),
-        progress=False,
+        progress=progress,
     )
 
 

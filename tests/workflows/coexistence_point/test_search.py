@@ -187,8 +187,9 @@ def test_wrong_requests_are_refused_before_sampling(wrong, says, monkeypatch, tm
 
 
 def test_an_interrupted_study_keeps_what_it_has_and_goes_on(tmp_path, monkeypatch, ctrl_c):
-    """Ctrl-C in the pilot, then in the second part of the walk."""
-    out, settings = tmp_path / "run.nc", SMALL | {"model": "phi6"}  # a ladder of more than one block of levels
+    """Ctrl-C in the pilot, then in the second part of the walk, which stops after one device call of 16 sweeps."""
+    out = tmp_path / "run.nc"
+    settings = SMALL | {"model": "phi6", "sweeps": 640}  # more than one block of levels, and of sweeps in a part
     quench, walk, begun, walked = LadderSettings.quench, WalkSettings.walk, [], []
 
     class Impatient:
@@ -216,15 +217,16 @@ def test_an_interrupted_study_keeps_what_it_has_and_goes_on(tmp_path, monkeypatc
     with pytest.raises(workflows.Interrupted, match="Run the same command again to continue"):
         workflows.coexistence(4, (2.2, 2.5), out=out, **settings)
     assert sorted(file.suffix for file in (tmp_path / "run.ladders").iterdir()) == [".checkpoint", ".json"]
-    with pytest.raises(workflows.Interrupted, match="Run the same command again to continue"):
+    with pytest.raises(workflows.Interrupted, match="Run the same command again to continue") as stopped:
         workflows.coexistence(4, (2.2, 2.5), out=out, **settings)
+    assert str(stopped.value.__cause__).startswith("Interrupted after 16 sweeps")
     assert not out.exists()
     found = workflows.coexistence(4, (2.2, 2.5), out=out, **settings)
     assert begun[0] == begun[1]  # the pilot went on
     assert len(begun) == 2
-    assert walked == list(range(PARTS))  # no part was walked twice
+    assert walked == [0, 1, *range(1, PARTS)]  # the part that was stopped, and no other, was walked twice
     monkeypatch.setattr(LadderSettings, "quench", quench)
-    assert float(found.mu2) == float(workflows.coexistence(4, (2.2, 2.5), **settings).mu2)
+    xr.testing.assert_equal(found, workflows.coexistence(4, (2.2, 2.5), **settings))
     assert not list((tmp_path / "run.ladders").glob("*.checkpoint"))
     assert signal.getsignal(signal.SIGINT) is ctrl_c
 

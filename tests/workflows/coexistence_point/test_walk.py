@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -43,8 +45,11 @@ class MadeUp:
 class Shelf:
     display = Display("walk", wanted=False)
 
+    def __init__(self):
+        self.said = []
+
     def message(self, text):
-        pass
+        self.said.append(text)
 
     def analyse(self):
         pass
@@ -66,7 +71,9 @@ def walked(monkeypatch):
         ladders, replicas = (None,), (Replica(),)
 
     def run(made_up):
-        found = chains.run_chains(Shelf(), made_up, None, "x", Pool(), ENDS, PHASES)
+        shelf = Shelf()
+        found = chains.run_chains(shelf, made_up, None, "x", Pool(), ENDS, PHASES)
+        made_up.said = shelf.said
         changes = [i for i, (a, b) in enumerate(zip(made_up.weights, made_up.weights[1:], strict=False)) if (a != b).any()]
         return [walk.attrs["name"] for walk in found], changes
 
@@ -77,6 +84,13 @@ def test_chains_that_cross_run_as_long_as_they_were_told(walked):
     names, changes = walked(MadeUp(first=0, times=3))
     assert names == [f"walk{part}_x" for part in range(1, PARTS)]
     assert changes == [0]
+
+
+def test_a_walk_says_one_line_and_not_one_for_each_part(walked):
+    made_up = MadeUp(first=0, times=3)
+    walked(made_up)
+    (said,) = made_up.said
+    assert re.fullmatch(rf"chains: {PARTS} parts, {GROUPS} x {CHAINS}, \d+ crossings from phase to phase", said)
 
 
 def test_chains_that_hardly_cross_get_a_better_weight_and_run_on(walked):
