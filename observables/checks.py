@@ -8,13 +8,14 @@ import numpy as np
 import xarray as xr
 
 from observables.estimation.errors import Uncertain
-from observables.estimation.estimator import estimate
+from observables.estimation.estimator import Estimate, estimate
+from observables.estimation.genealogy import Genealogy
 from observables.estimation.moments import no_moments
 from observables.estimation.targets import Targets
 from observables.level_quadrature import quadrature
 from observables.numbers import number
 from observables.samples.pool import Pool, Source
-from observables.thermal import partition_function
+from observables.thermal import log_z_of
 from quenchphys.ladder import Ladder
 from quenchphys.walk import Walk
 
@@ -54,9 +55,12 @@ def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
     >>> found.ess.sum(), found.replica_spread, found.genealogy_error
     """
     pool = Pool.of_levels(ladder, "A diagnosis")
-    targets = Targets.grid(pool, beta, {})
-    found = estimate(pool, targets, no_moments, check=False)
-    replicas = pool.replicas
+    return _diagnosis(estimate(pool, Targets.grid(pool, beta, {}), no_moments, check=False), beta)
+
+
+def _diagnosis(found: Estimate, beta: float, families: Genealogy | None = None) -> xr.Dataset:
+    """The diagnostics of an estimate of log Z at one beta, and its genealogy, if that was read before."""
+    pool, targets, replicas = found.pool, found.targets, found.pool.replicas
     longest = max(len(replica.level) for replica in replicas)
     share = np.full((len(replicas), longest), np.nan)
     columns: dict[str, list[float]] = {name: [] for name in ("ess", "prior_share", "rungs", "lineages", "volume_shift")}
@@ -75,7 +79,7 @@ def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
         columns["volume_shift"].append(float((replica.log_volume - replica.telescoped)[-1]))
     result = xr.Dataset({name: ("replica", values) for name, values in columns.items()})
     result["level_share"] = (("replica", "level"), share)
-    result["log_z"] = ("replica", _alone(pool, beta))
+    result["log_z"] = ("replica", found.log_z[:, 0] if len(pool.ladders) == 1 else _alone(pool, beta))
     if all(replica.softness is not None for replica in replicas) and beta > 0:
         result["log_z_quadrature"] = ("replica", quadrature(pool, beta)["log_z"].values[:, 0])
     gradients = _gradients(pool)
@@ -88,7 +92,7 @@ def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
         result = result.merge(_occupancy(pool, longest))
     result["replica_spread"] = float(np.std(found.log_z[:, 0], ddof=1)) if len(found.log_z) > 1 else np.nan
     if all(replica.parent is not None or replica.live is not None for replica in replicas):
-        error = float(Uncertain(found, "genealogy").of(lambda log_z, mean: log_z).error[0])
+        error = float(Uncertain(found, "genealogy", families).of(lambda log_z, mean: log_z).error[0])
         result["genealogy_error"] = error * np.sqrt(len(found.log_z))
     return result.assign_coords(beta=beta).assign_attrs(pool.attrs)
 
@@ -96,7 +100,7 @@ def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
 def _alone(pool: Pool, beta: float) -> Array:
     values = []
     for one in pool.ladders:
-        alone = Pool(one, pool.volumes) if len(pool.ladders) > 1 else pool
+        alone = Pool(one, pool.volumes)
         values.append(estimate(alone, Targets.grid(alone, beta, {}), no_moments, check=False).log_z[:, 0])
     return np.concatenate(values)
 
@@ -170,9 +174,12 @@ def report(source: Source, beta: float = 1.0) -> str:
 def findings(pool: Pool, beta: float) -> list[str]:
     """log Z with its error, and for ladders the diagnostics; why there is none, if it cannot be given."""
     try:
-        found = partition_function(pool, beta)
-        lines = [f"log Z = {number(float(found.log_z), float(found.log_z_err))} at beta = {beta:g}"]
-        return lines + (in_words(pool, diagnostics(pool, beta), beta).splitlines() if pool.of_ladders else [])
+        uncertain = Uncertain(estimate(pool, Targets.grid(pool, beta, {}), no_moments))
+        answer = log_z_of(uncertain)
+        lines = [f"log Z = {number(float(answer.log_z), float(answer.log_z_err))} at beta = {beta:g}"]
+        if pool.of_ladders:
+            lines += in_words(pool, _diagnosis(uncertain.found, beta, uncertain.families), beta).splitlines()
+        return lines
     except (ValueError, RuntimeError, ArithmeticError) as cause:
         return [f"log Z at beta = {beta:g} cannot be given: {str(cause).splitlines()[0]}"]
 

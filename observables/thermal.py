@@ -45,7 +45,11 @@ def partition_function(ladder: Source, beta: Any = 1.0, *, errors: str = "auto",
     """
     pool = Pool.of(ladder)
     targets = Targets.grid(pool, beta, couplings)
-    uncertain = Uncertain(estimate(pool, targets, no_moments), errors)
+    return log_z_of(Uncertain(estimate(pool, targets, no_moments), errors))
+
+
+def log_z_of(uncertain: Uncertain) -> xr.Dataset:
+    """log Z of an estimate, as `partition_function` returns it."""
     log_z, error = uncertain.of(lambda log_z, mean: log_z)
     return dataset(uncertain, {"log_z": (log_z + uncertain.log_correction(error), error)})
 

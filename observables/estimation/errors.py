@@ -43,10 +43,11 @@ class Uncertain:
     """Functions of an estimate with their errors.
 
     errors: "replicas" (jackknife), "genealogy", or "auto": both together, corrected for the few degrees of freedom they
-    have; the jackknife alone for walks, which have no genealogy, and where blocks are many.
+    have; the jackknife alone for walks, which have no genealogy, and where blocks are many.  families: the genealogy of this
+    estimate, if it was read before.
     """
 
-    def __init__(self, found: Estimate, errors: str = "auto"):
+    def __init__(self, found: Estimate, errors: str = "auto", families: Genealogy | None = None):
         blocks = len(found.log_z)
         if errors not in ("auto", "replicas", "genealogy"):
             raise ValueError(f"errors must be 'auto', 'replicas' or 'genealogy', but {errors!r} was given.")
@@ -67,7 +68,7 @@ class Uncertain:
             not needs_blocks and (blocks < 2 or (blocks < ENOUGH_BLOCKS and ancestors))
         )
         self._jackknifed = errors != "genealogy" and blocks > 1
-        self._families = read_genealogy(found) if from_families else None
+        self.families = (families or read_genealogy(found)) if from_families else None
         within = "order statistics" if nested else "genealogy"
         self.method = " and ".join(["replicas"] * self._jackknifed + [within] * from_families)
 
@@ -79,8 +80,8 @@ class Uncertain:
             estimates = []
             if self._jackknifed:
                 estimates.append(self._jackknife(function))
-            if self._families is not None:
-                estimates.append(self._delta(function, self._families))
+            if self.families is not None:
+                estimates.append(self._delta(function, self.families))
             error = np.sqrt(estimates[0].value) if self._plain else _together(estimates)
         # The mean of an observable that is undefined for some samples is undefined, and so is its error.
         return Answer(value, np.where(np.isnan(value), np.nan, error))

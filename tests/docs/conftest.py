@@ -6,9 +6,11 @@ import matplotlib
 import pytest
 
 import quenchphys as qp
+import workflows
 from quenchphys.problem import view
 
 PARTICLES = 64  # at most, to save time; the pages show what a user would choose
+CHAINS = {"groups": 8, "chains": 2, "sweeps": 176}  # of a coexistence point, where a page gives no numbers
 LADDERS: dict[tuple[str, ...], qp.Ladder] = {}  # many pages start with the same run
 
 
@@ -29,6 +31,8 @@ def small(monkeypatch, tmp_path):
 
         return limited_run
 
+    coexistence = workflows.coexistence
+    monkeypatch.setattr(workflows, "coexistence", lambda **given: coexistence(**CHAINS | given))
     monkeypatch.setattr(qp, "quench", limited(qp.quench))
     monkeypatch.setattr(qp, "temper", limited(qp.temper))
     monkeypatch.chdir(tmp_path)

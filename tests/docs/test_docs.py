@@ -106,6 +106,12 @@ def test_the_map_of_the_house_is_true():
             assert f"`{folder.relative_to(ROOT)}/`" in text, f"CONTRIBUTING.md does not name the folder {folder.name}"
 
 
+def test_the_map_names_every_place_once():
+    rows = [line.split("|")[1] for line in MAP.read_text().splitlines() if line.startswith("| `")]
+    places = [place for row in rows for place in re.findall("`([^`]+)`", row)]
+    assert len(places) > 50 and sorted(places) == sorted(set(places))
+
+
 def test_commands_of_the_tutorials_are_those_of_their_figures():
     """The commands on the pages are those that drew the figures, except for the names of files."""
     drawn = {entry.command for entry in FIGURES.ENTRIES if entry.group == "workflows"}
