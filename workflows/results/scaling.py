@@ -95,6 +95,8 @@ def _barriers(ax: Axes, result: xr.Dataset, sizes: np.ndarray) -> None:
 
 def _second_order(result: xr.Dataset) -> Figure:
     """Binder cumulants around the critical point, their collapse, and the power laws of the two exponents."""
+    from matplotlib.ticker import LogLocator
+
     from observables.figure_style import COLOURS, band, label_line, panels, symbol
 
     coupling = result.attrs["coupling"]
@@ -125,6 +127,8 @@ def _second_order(result: xr.Dataset) -> Figure:
         ax.plot(sizes, law, color=COLOURS[1], linewidth=1, label=f"${letter} = ${measured(result, exponent)}")
         ax.set(xscale="log", yscale="log", xlabel="$L$", ylabel=label)
         ax.set_xticks(sizes, [f"{size:g}" for size in sizes])
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))  # powers of ten alone may leave a single tick
+        ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         ax.minorticks_off()
         ax.legend()
     found = f"{symbol(coupling)}$\\, = ${measured(result, f'{coupling}_critical')}"
