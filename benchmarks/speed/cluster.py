@@ -1,7 +1,7 @@
 """Sizes of a study on a local Dask cluster: time with one and with two workers, and whether the bits are the usual ones.
 
     python -m benchmarks.speed.cluster --sizes 6 8 10 12
-    python -m benchmarks.speed.cluster --order first --sizes 4 6 --sweeps 320
+    python -m benchmarks.speed.cluster --order first --sizes 4 6 8 --sweeps 320
 
 Seconds of the clock mean something on an idle machine only; the processor time of all workers together shows what the
 cluster costs on any.

@@ -63,7 +63,10 @@ def _first_order(result: xr.Dataset) -> Figure:
     bare = symbol(coupling).strip("$")
     band(left, line, infinite + line, np.full(len(line), error), color=COLOURS[1], label="$L = \\infty$ + multiplicity term")
     for x, y, size in zip(term, result[coupling].values, sizes, strict=True):
-        left.annotate(f"$L = {size}$", (x, y), xytext=(6, -9), textcoords="offset points", fontsize="small")
+        # The outermost point has no room on its right.
+        place: Any = {"xytext": (-6, -9), "ha": "right"} if x == term.max() else {"xytext": (6, -9)}
+        left.annotate(f"$L = {size}$", (x, y), textcoords="offset points", fontsize="small", **place)
+    left.locator_params(axis="x", nbins=5)  # numbers such as 0.0125 are wide
     left.set_xlabel(rf"$\log 2\,/\,|\partial_{{{bare}}} \log\,\mathrm{{odds}}|$")
     left.set_ylabel(f"{symbol(coupling)} of equal weight")
     left.legend(loc="upper left")
