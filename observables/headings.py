@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 Attributes = Mapping[Any, Any]
+MOST_SEEDS = 8  # that a line has room for
 
 
 def heading_of(attrs: Attributes) -> str:
@@ -24,9 +25,19 @@ def heading_of(attrs: Attributes) -> str:
     """
     words = [str(attrs.get("problem", "a problem")), *size_of(attrs)]
     words += [f"{name} = {value:.6g}" for name, value in given_couplings(attrs).items()]
-    words += [f"seed {attrs['seed']}"] if "seed" in attrs else []
+    words += seeds_of(attrs)
     words += [f"{float(attrs['wall_time']):.3g} s"] if "wall_time" in attrs else []
     return ", ".join(words)
+
+
+def seeds_of(attrs: Attributes) -> list[str]:
+    """The seed, or the seeds of runs that were joined, and how many where they are many; nothing if there is none."""
+    seeds = json.loads(attrs.get("seeds", "[]"))
+    if len(seeds) > MOST_SEEDS:
+        return [f"{len(seeds)} seeds"]
+    if seeds:
+        return [f"seeds {' '.join(map(str, seeds))}"]
+    return [f"seed {attrs['seed']}"] if "seed" in attrs else []
 
 
 def size_of(attrs: Attributes) -> list[str]:

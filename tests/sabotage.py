@@ -939,6 +939,20 @@ BREAKS = [
         "tests/workflows/scaling/test_critical_sampling.py -k tick",
     ),
     Break(
+        "joined runs are called by the first seed",
+        "observables/headings.py",
+        "    if seeds:\n",
+        "    if False:\n",
+        "tests/observables/test_presentation.py -k headings",
+    ),
+    Break(
+        "joining runs shows a warning of xarray",
+        "workflows/joined_runs.py",
+        'merge(there, compat="no_conflicts")',
+        "merge(there)",
+        "tests/workflows/test_joined_runs.py -k everything",
+    ),
+    Break(
         "settings keep the types of numpy",
         "quenchphys/settings.py",
         "object.__setattr__(settings, name, whole(name, getattr(settings, name), smallest))",

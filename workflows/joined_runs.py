@@ -262,4 +262,4 @@ def _on_axes_of(first: xr.Dataset, result: xr.Dataset) -> xr.Dataset:
         return result
     curves = [name for name in result.data_vars if any(dim in moved for dim in result[name].dims)]
     there = result[curves].interp({axis: values.values for axis, values in moved.items()})
-    return result.drop_vars(curves).drop_vars(list(moved)).merge(there)
+    return result.drop_vars(curves).drop_vars(list(moved)).merge(there, compat="no_conflicts")

@@ -85,6 +85,8 @@ def test_headings():
         "couplings": '{"mu2": [2.3, "phi2", 0.5], "lam": [-1.0, "phi4", 1.0]}',
     }  # fmt: skip
     assert heading_of(attrs) == "phi6, 6 x 10, lam = -1, seed 3, 12.3 s"
+    assert heading_of(attrs | {"seeds": "[3, 5]"}) == "phi6, 6 x 10, lam = -1, seeds 3 5, 12.3 s"
+    assert heading_of(attrs | {"seeds": str(list(range(20)))}) == "phi6, 6 x 10, lam = -1, 20 seeds, 12.3 s"
     assert figure_style.title_of(attrs | {"coupling": ""}) == r"$\phi^6$, 6 x 10, $\mu^2 = 2.3$, $\lambda = -1$"
 
 

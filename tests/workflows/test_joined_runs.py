@@ -39,7 +39,7 @@ def made_up(seed, rng, settings=None, spread=1.0, groups=16):
     }
     request = {"workflow": "coexistence", "L": 8, "seed": seed} | (settings or {})
     attrs = {"workflow": "coexistence", "request": json.dumps(request), "trusted": 1, "why": "", "wall_time": 3.0}
-    return xr.Dataset(data, coords={"phase": ["a", "b"], "q_axis": axis}, attrs=attrs)
+    return xr.Dataset(data, coords={"phase": ["a", "b"], "q_axis": axis, "beta": 1.0}, attrs=attrs)
 
 
 def test_the_error_of_joined_runs_covers_the_truth():
@@ -55,6 +55,7 @@ def test_the_error_of_joined_runs_covers_the_truth():
     assert float(joined.mu2_err) == pytest.approx(0.1 / np.sqrt(64), rel=0.3)
 
 
+@pytest.mark.filterwarnings("error")  # a command shows warnings to its user
 def test_everything_of_the_runs_is_joined():
     rng = np.random.default_rng(1)
     runs = [made_up(seed, rng) for seed in (3, 5)]
