@@ -141,7 +141,7 @@ BREAKS = [
     ),
     Break(
         "autocorrelations are counted once",
-        "observables/autocorrelation.py",
+        "quenchphys/autocorrelation.py",
         "tau = 2 * np.cumsum(covariance / covariance[0]) - 1",
         "tau = np.cumsum(covariance / covariance[0])",
         "tests/observables/test_presentation.py -k autocorrelation",

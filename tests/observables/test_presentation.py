@@ -13,7 +13,7 @@ from matplotlib.text import Text
 import observables
 import quenchphys as qp
 from observables import figure_style
-from observables.autocorrelation import integrated_time
+from quenchphys.autocorrelation import integrated_time
 from observables.headings import heading_of
 from observables.histogram import edges_for
 from observables.numbers import number

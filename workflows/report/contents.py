@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 import quenchphys as qp
-from observables.autocorrelation import integrated_time
+from quenchphys.autocorrelation import integrated_time
 from observables.headings import heading_of
 from observables.samples.of_walks import crossings
 from workflows.report.page import Page
