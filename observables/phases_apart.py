@@ -67,7 +67,7 @@ class _Phase:
             columns[ENERGY] = columns[ENERGY] + moved
             return Columns(list(columns.values()))
 
-        return Uncertain(estimate(self.pool, targets, moments), "replicas")
+        return Uncertain(estimate(self.pool, targets, moments))
 
     def log_z(self, found: Uncertain) -> Number:
         """Absolute log Z of the phase."""

@@ -17,7 +17,7 @@ import numpy as np
 import lattices
 import quenchphys as qp
 from benchmarks import harness
-from observables.autocorrelation import gamma_method
+from quenchphys.autocorrelation import gamma_method
 
 MU2, LAM = -1.27251, 0.25
 QUANTITIES = ("m2", "energy")

@@ -125,10 +125,10 @@ class Uncertain:
         What is left over 200 ladders, Z low by 0.022(6), comes from levels that the particles choose themselves.
         (On synthetic ladders, whose levels have no ancestors in common, it is a fifth.)
         The order-statistic volumes of nested sampling have unbiased logarithms, so the logarithm of the mean of B of them is
-        high by (B - 1) error^2/2.  Groups of chains share one scale c, whose logarithm is nearly unbiased: there is nothing
-        to correct.
+        high by (B - 1) error^2/2.  Groups of chains share one scale c, or the volumes of a bridge, whose logarithms are
+        nearly unbiased: there is nothing to correct.
         """
-        if not self.found.pool.of_ladders:
+        if not self.found.pool.of_ladders or self.found.moved is not None:
             return np.zeros_like(error)
         nested = all(replica.live is not None for replica in self.found.pool.replicas)
         return error**2 / 2 * (1 - len(self.found.log_z) if nested else 1)

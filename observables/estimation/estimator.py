@@ -5,7 +5,8 @@ For a target pi(x) t(x), sample j of level k has the weight
     W_kj = n_k w_kj t(x_kj) / D(U_kj),     D(U) = sum_l n_l f_l(U) / G_l,     t = exp(-beta U')
 
 and Z = sum W, <O> = sum W O / sum W.  A sample of a walk has the weight c t(x) / (n w(U)) instead.  Blocks are averaged
-as Z = mean of Z_b, so that log Z is the logarithm of a mean and a mean weighs every block by its Z_b.
+as Z = mean of Z_b, so that log Z is the logarithm of a mean and a mean weighs every block by its Z_b.  Where blocks share
+their volumes G, these change with the blocks that are left out, see `shared_volumes`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from observables.estimation.moments import Moments
+from observables.estimation.moments import Bins, Columns, Moments
 from observables.estimation.targets import Targets
+from observables.samples.of_ladders import Replica
 from observables.samples.pool import Pool
 
 Array = np.ndarray
@@ -38,6 +40,7 @@ class Estimate:
     mean: Array  # (B, T, m)
     ess: Array  # (T,) Kish: (sum W)^2 / sum W^2
     bottom_share: Array  # (T,) weight on energies the last levels hardly reach
+    moved: Array | None = None  # (B, T, B, 1 + m): change of Z and of Z <O> over Z, where the volumes miss a block
     absolute: bool = True  # whether log Z is used; a normalised distribution does not depend on the scale of a walk
 
     def pooled(self, blocks: Sequence[int] | None = None) -> tuple[Array, Array]:
@@ -53,7 +56,13 @@ class Estimate:
         A group of chains that was longer in the first phase met more prior draws too, so it is left out together with its
         share in the absolute scale.
         """
-        log_z, mean = self.pooled([b for b in range(len(self.log_z)) if b != block])
+        keep = [b for b in range(len(self.log_z)) if b != block]
+        log_z, mean = self.pooled(keep)
+        if self.moved is not None:
+            weight = np.exp(self.log_z[keep] - logsumexp(self.log_z[keep], axis=0))
+            change = np.einsum("bt,btm->tm", weight, self.moved[keep][:, :, block])
+            ratio = 1 + change[:, 0]
+            return log_z + np.log(ratio), (mean + change[:, 1:]) / ratio[:, None]
         scale = self.pool.scale
         return (log_z if scale is None or not self.absolute else log_z + (scale.without[block] - scale.log_c)), mean
 
@@ -64,6 +73,7 @@ def estimate(pool: Pool, targets: Targets, moments: Moments, check: bool = True)
     shape = (len(pool.blocks), len(points))
     log_z, log_z2, bottom = np.full(shape, -np.inf), np.full(shape, -np.inf), np.zeros(shape)
     mean: Array | None = None
+    moved: Array | None = None
     for b, (block, log_bases) in enumerate(zip(pool.blocks, pool.log_base, strict=True)):
         total: list[list[Array]] = [[] for _ in points]
         for samples, log_base in zip(block, log_bases, strict=True):
@@ -76,7 +86,10 @@ def estimate(pool: Pool, targets: Targets, moments: Moments, check: bool = True)
                     weight = np.exp(log_w[where] - top)
                     below = weight[samples.energy[where] < samples.bottom].sum()
                     parts = [weight.sum(), (weight**2).sum(), below, *values.sums(weight, where)]
+                    if isinstance(samples, Replica) and samples.shared is not None:
+                        parts += _moved_sums(pool, samples, values, weight, where)
                     total[t].append(np.concatenate([[top], parts]))
+                count = values.count
         for t, rows in enumerate(total):
             table = np.array(rows)
             scale = np.exp(table[:, 0] - table[:, 0].max())
@@ -85,17 +98,33 @@ def estimate(pool: Pool, targets: Targets, moments: Moments, check: bool = True)
             log_z2[b, t] = 2 * table[:, 0].max() + np.log((scale**2 * table[:, 2]).sum())
             bottom[b, t] = (scale * table[:, 3]).sum() / z
             if mean is None:
-                mean = np.zeros((*shape, table.shape[1] - 4))
-            mean[b, t] = scale @ table[:, 4:] / z
+                mean = np.zeros((*shape, count))
+                if table.shape[1] > 4 + count:
+                    moved = np.zeros((*shape, len(pool.blocks), 1 + count))
+            mean[b, t] = scale @ table[:, 4 : 4 + count] / z
+            if moved is not None:
+                moved[b, t] = (scale @ table[:, 4 + count :] / z).reshape(moved.shape[2:])
     assert mean is not None
     ess = np.exp(2 * logsumexp(log_z, axis=0) - logsumexp(log_z2, axis=0))
     share = (np.exp(log_z - logsumexp(log_z, axis=0)) * bottom).sum(axis=0)
     found = Estimate(
-        pool=pool, targets=targets, moments=moments, log_z=log_z, mean=mean, ess=ess, bottom_share=share
+        pool=pool, targets=targets, moments=moments, log_z=log_z, mean=mean, ess=ess, bottom_share=share, moved=moved
     )
     if check:
         refuse_unsupported(found)
     return found
+
+
+def _moved_sums(pool: Pool, samples: Replica, values: Columns | Bins, weight: Array, where: Array) -> list[float]:
+    """Changes of sum W and of every sum W O of these samples, for each block that the volumes may miss."""
+    sums: list[float] = []
+    for replica in pool.replicas:
+        if replica.shared is not samples.shared or samples.shared is None:
+            sums += [0.0] * (1 + values.count)
+            continue
+        change = weight * samples.shared.of_group(replica.group, samples.energy[where])
+        sums += [change.sum(), *values.sums(change, where)]
+    return sums
 
 
 def refuse_unsupported(found: Estimate) -> None:

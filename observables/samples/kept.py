@@ -10,6 +10,7 @@ import zlib
 from typing import NamedTuple
 
 from observables.samples.of_ladders import Replica, replicas_of
+from observables.samples.shared_volumes import with_shared_volumes
 from observables.samples.wham import with_self_consistent_volumes
 from quenchphys.ladder import Ladder
 
@@ -21,27 +22,31 @@ class Kept(NamedTuple):
     replicas: list[Replica]
 
 
-_kept: dict[int, Kept] = {}  # by the identity of the ladder
+_kept: dict[tuple[int, bool], Kept] = {}  # by the identity of the ladder, and whether volumes are shared
 
 
-def self_consistent_replicas(ladder: Ladder) -> list[Replica]:
+def self_consistent_replicas(ladder: Ladder, shared: bool = False) -> list[Replica]:
     """The replicas of a ladder with volumes from WHAM, computed once.
 
     Parameters
     ----------
     ladder
         Any ladder.
+    shared
+        Whether all replicas have the same volumes: those of a bridge may.
 
     Returns
     -------
     list of Replica
         The same objects at every call, as long as the ladder is not changed.
     """
-    checksum, key = checksum_of(ladder), id(ladder)
+    checksum, key = checksum_of(ladder), (id(ladder), shared)
     if key not in _kept or _kept[key].checksum != checksum:
         if key not in _kept:
             weakref.finalize(ladder, _kept.pop, key, None)
-        _kept[key] = Kept(checksum, [with_self_consistent_volumes(replica) for replica in replicas_of(ladder)])
+        replicas = replicas_of(ladder)
+        found = with_shared_volumes(replicas) if shared else [with_self_consistent_volumes(one) for one in replicas]
+        _kept[key] = Kept(checksum, found)
     return _kept[key].replicas
 
 

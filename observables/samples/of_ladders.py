@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -14,6 +14,9 @@ from scipy.special import logsumexp
 from observables.samples.base import Couplings, Samples
 from observables.samples.mixture import Mixture
 from quenchphys.ladder import Ladder
+
+if TYPE_CHECKING:
+    from observables.samples.shared_volumes import SharedVolumes
 
 Array = np.ndarray
 
@@ -53,6 +56,8 @@ class Replica(Samples):
     couplings: Couplings
     self_consistent: bool = False
     live: int | None = None  # live points of nested sampling, of which N die at every level
+    shared: SharedVolumes | None = None  # of the groups of a bridge,
+    group: int = 0  # of which this is one
 
     @property
     def log_compression_variance(self) -> float:

@@ -134,8 +134,16 @@ class Pool:
         """Independent sets of samples."""
         if self.walks:
             return [list(block) for block in zip(*self._groups, strict=True)]
-        made_by = self_consistent_replicas if self.volumes == "self-consistent" else replicas_of
-        return _deal([replica for ladder in self.ladders for replica in made_by(ladder)])
+        # Samples of several couplings are weighed by all of them, of which shared volumes know nothing.
+        one_coupling = all(ladder.couplings == self.couplings for ladder in self.ladders)
+
+        def made(ladder: Ladder) -> list[Replica]:
+            if self.volumes == "telescoped":
+                return replicas_of(ladder)
+            several = ladder.levels.sizes["replica"] > 1
+            return self_consistent_replicas(ladder, shared=ladder.method == "bridge" and several and one_coupling)
+
+        return _deal([replica for ladder in self.ladders for replica in made(ladder)])
 
     @cached_property
     def log_base(self) -> list[list[Array]]:

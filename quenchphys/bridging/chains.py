@@ -40,6 +40,7 @@ class Seen(NamedTuple):
     observables: dict[str, Array]
     acceptance: Array
     left: Array
+    gradients: Array
 
 
 class Programs:
@@ -57,13 +58,13 @@ class Programs:
 
             return map_rows(tile, keys)
 
-        def run(problem: ProblemView, keys: Array, x: Array, beta: Array, step: Array, tune: Array) -> tuple:
+        def run(problem: ProblemView, keys: Array, x: Array, beta: Array, step: Array, steps: Array, tune: Array) -> tuple:
             def tile(row: tuple) -> tuple:
-                key, x, beta, step = row
+                key, x, beta, step, steps = row
 
                 def sweep(carry: tuple[Array, Array], chances: Chances) -> tuple:
                     x, step = carry
-                    moved = kernel.transition(problem.problem, chances, x, beta, step)  # type: ignore[arg-type]
+                    moved = kernel.transition(problem.problem, chances, x, beta, step, steps)  # type: ignore[arg-type]
                     better = step * jnp.exp(TUNING_GAIN * (moved.acceptance - kernel.target_acceptance))
                     return (moved.x, jnp.where(tune, better, step)), measured(problem, moved)
 
@@ -71,7 +72,7 @@ class Programs:
                 last, seen = jax.lax.scan(sweep, (x, step), chances)  # type: ignore[var-annotated]
                 return *last, seen
 
-            return map_rows(tile, (keys, x, beta, step))
+            return map_rows(tile, (keys, x, beta, step, steps))
 
         def draw(problem: ProblemView, keys: Array) -> tuple:
             def tile(key: Array) -> tuple:
@@ -83,14 +84,14 @@ class Programs:
             return map_rows(tile, keys)
 
         self.begin = spread(begin, (all_of_it, own), own)
-        self.run = spread(run, (all_of_it, own, own, own, own, all_of_it), (own, own, own))
+        self.run = spread(run, (all_of_it, own, own, own, own, own, all_of_it), (own, own, own))
         self.draw = jax.jit(draw)
 
 
 def measured(problem: ProblemView, moved: Moved) -> Seen:
     """What is recorded after a trajectory."""
     energy = problem.problem.lane_energy(moved.x)  # type: ignore[attr-defined]
-    return Seen(energy, dict(jax.vmap(problem.observe, -1)(moved.x)), moved.acceptance, moved.left)
+    return Seen(energy, dict(jax.vmap(problem.observe, -1)(moved.x)), moved.acceptance, moved.left, moved.gradients)
 
 
 @cache
@@ -134,8 +135,11 @@ class Chains:
         self.problem = problem.as_argument()
         self.groups = groups
         self.key = key_of(seed)
+        self.kernel = kernel
         self.calls = 0
-        self.trajectories = 0
+        self.gradients = 0
+        self.beta = np.zeros(0, np.float32)
+        self.step = np.zeros(0, np.float32)
 
     @property
     def level_unit(self) -> int:
@@ -157,27 +161,36 @@ class Chains:
         return self.step[: self.tiles].reshape(-1, self.groups // LANES).mean(axis=1)
 
     def start(self, betas: np.ndarray) -> None:
-        """Begin at these betas, with exact draws from the prior."""
+        """Begin at these betas, with exact draws from the prior and, where there was a run before, its step sizes."""
+        before = self.beta, self.step
         beta = np.repeat(betas.astype(np.float32), self.groups // LANES)
         self.tiles = len(beta)
         self.beta = np.pad(beta, (0, -self.tiles % TILES), mode="edge")  # tiles that fill the last call, and do not count
-        self.step = np.full(len(self.beta), FIRST_STEP, np.float32)
+        step = np.interp(self.beta, *before) if len(before[0]) else np.full(len(self.beta), FIRST_STEP)
+        self.step, self.steps = step.astype(np.float32), np.full(len(self.beta), self.kernel.steps, np.int32)
         keys = self._keys(len(self.beta))
         self.x = [self.program.begin(self.problem, keys[some]) for some in self._chunks()]
+
+    def lengthen(self, levels: np.ndarray) -> None:
+        """Make trajectories at these betas twice as long; `levels` is a mask."""
+        longer = np.repeat(levels, self.groups // LANES)
+        self.steps *= np.where(np.pad(longer, (0, len(self.beta) - self.tiles), mode="edge"), 2, 1).astype(np.int32)
 
     def advance(self, tune: bool) -> Samples:
         """SWEEPS trajectories of every chain."""
         keys, chunks = self._keys(len(self.beta)), self._chunks()
         # All calls are made before one of them is waited for: a processor with several cores runs as many of them at a time.
         calls = [
-            self.program.run(self.problem, keys[some], x, self.beta[some], self.step[some], np.bool_(tune))
+            self.program.run(
+                self.problem, keys[some], x, self.beta[some], self.step[some], self.steps[some], np.bool_(tune)
+            )
             for some, x in zip(chunks, self.x, strict=True)
         ]
         self.x = [x for x, _, _ in calls]
         for some, (_, step, _) in zip(chunks, calls, strict=True):
             self.step[some] = to_host(step)
         found = [to_host(seen) for _, _, seen in calls]
-        self.trajectories += SWEEPS * len(self.beta) * LANES
+        self.gradients += LANES * sum(int(seen.gradients.sum()) for seen in found)
         # (tile, sweep, lane) and (tile, sweep)
         seen = jax.tree.map(lambda *parts: np.concatenate(parts)[: self.tiles], *found)
         levels = self.tiles * LANES // self.groups

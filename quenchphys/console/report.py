@@ -30,7 +30,7 @@ WORDS = {
 BRIDGE_WORDS = {
     Outcome.REACHED_BETA: "Chains were in equilibrium at every step between the prior and the phase, and stayed inside it.",
     Outcome.LEFT_PHASE: "Chains left the phase again and again: it is not metastable, and a bridge cannot give its log Z.",
-    Outcome.LAGGED: "The early samples differ from the late ones: the chains still drift, and a longer warm_up is needed.",
+    Outcome.LAGGED: "Chains forget their start too slowly, or early samples differ from late ones: try longer trajectories.",
     Outcome.FROZEN: "The chains hardly moved at one of the steps.",
     Outcome.LEVEL_LIMIT: "The largest number of sweeps was reached before the error that was asked for.",
 }

@@ -3,7 +3,8 @@
 The error of a trajectory is extensive, so on a large lattice a single test asks for ever shorter steps.  But an action with
 neighbours only is a sum of independent parts once the first row of every block is held fixed: each block then has its own
 energy, its own test, and a step size that does not depend on the size of the lattice.  The lattice is shifted at random
-before every trajectory, so that no site is held fixed for long.
+before every trajectory, so that no site is held fixed for long.  Trajectories have random lengths: with a fixed one, waves
+whose period it is would come back to where they were (Neal 2011, Handbook of Markov Chain Monte Carlo, section 5.4.2).
 
 Configurations lie side by side on the last axis, (*shape, lane), so that neighbours are whole rows of a SIMD register.
 """
@@ -22,7 +23,8 @@ from quenchphys.parallel.random_numbers import normal, split, uniform
 
 Array = jax.Array
 
-JITTER = 0.2  # of the step size, from trajectory to trajectory, against periodic orbits
+JITTER = 0.2  # of the step size, from trajectory to trajectory
+SHORTEST = 0.5  # length of a trajectory relative to the mean; the longest is 1.5
 
 
 class LocalAction(Protocol):
@@ -60,6 +62,8 @@ class Chances(NamedTuple):
     """By which share of every axis the lattice is moved, (axis,)."""
     step: Array
     """The step size relative to the tuned one."""
+    length: Array
+    """The number of steps relative to the mean."""
     test: Array
     """Uniform numbers for the acceptance of blocks, (*counts, lane)."""
     momentum: Array
@@ -74,16 +78,18 @@ class Moved(NamedTuple):
     """Mean acceptance probability of blocks and lanes."""
     left: Array
     """Share of lanes whose trajectory left the region and was taken back."""
+    gradients: Array
+    """Of every lane."""
 
 
 @dataclass(frozen=True)
 class BlockHMC:
-    """Trajectories of `steps` minimum-norm steps of two gradients each.
+    """Trajectories of about `steps` minimum-norm steps of two gradients each.
 
     Parameters
     ----------
     steps
-        Steps of a trajectory.
+        Mean number of steps of a trajectory, unless the sampler finds a better one.
     target_acceptance
         The acceptance rate of a block that tuning aims at.
 
@@ -96,43 +102,44 @@ class BlockHMC:
     target_acceptance: float = 0.9
 
     def gradients(self) -> float:
+        """Of a trajectory of mean length."""
         return 2.0 * self.steps + 1
-
-    def parts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Kicks and the drifts that follow them, in steps; the outer kicks of neighbouring steps are one."""
-        kicks = np.tile(np.array([2 * OUTER, 1 - 2 * OUTER], np.float32), self.steps + 1)[:-1]
-        kicks[[0, -1]] = OUTER
-        drifts = np.full(len(kicks), 0.5, np.float32)
-        drifts[-1] = 0
-        return kicks, drifts
 
     def chances(self, problem: LocalAction, key: Array, count: int, lanes: int) -> Chances:
         """The random numbers of `count` trajectories, one after the other along the first axis."""
         axes = len(problem.blocks)
         shifting, kicking, testing, jittering = split(key, 4)
+        step, length = uniform(jittering, (2, count))
         return Chances(
             uniform(shifting, (count, axes)),
-            1 + JITTER * (2 * uniform(jittering, (count,)) - 1),
+            1 + JITTER * (2 * step - 1),
+            SHORTEST + 2 * (1 - SHORTEST) * length,
             uniform(testing, (count, *problem.blocks, lanes)),
             split(kicking, count),
         )
 
-    def transition(self, problem: LocalAction, chances: Chances, x: Array, beta: Array, step_size: Array) -> Moved:
-        """One trajectory of every lane of (*shape, lane); leaves exp(-action) inside the region invariant."""
+    def transition(
+        self, problem: LocalAction, chances: Chances, x: Array, beta: Array, step_size: Array, steps: Any
+    ) -> Moved:
+        """One trajectory of every lane of (*shape, lane), of about `steps` steps; leaves exp(-action) inside the region
+        invariant."""
         blocks = Blocks(x.shape[:-1], problem.blocks)
         x = blocks.shifted(chances.shift, x)
         momentum = normal(chances.momentum, x.shape) * blocks.free
         step = step_size * chances.step
-        kicks, drifts = (jnp.asarray(part) for part in self.parts())
+        last = 2 * jnp.maximum(jnp.round(steps * chances.length).astype(jnp.int32), 1)
 
         # One kick in each turn of the loop: two of them in one expression, and the compiler would compute the first again
         # for every neighbour that the second one reads.
         def one(part: Any, carry: tuple[Array, Array]) -> tuple[Array, Array]:
             x, momentum = carry
-            momentum = momentum - kicks[part] * step * blocks.free * problem.lane_force(x, beta)
-            return x + drifts[part] * step * momentum, momentum
+            kick = jnp.where(part % 2 == 1, 1 - 2 * OUTER, 2 * OUTER)  # the outer kicks of neighbouring steps are one
+            kick = jnp.where((part == 0) | (part == last), OUTER, kick).astype(x.dtype)
+            drift = jnp.where(part == last, 0.0, 0.5).astype(x.dtype)
+            momentum = momentum - kick * step * blocks.free * problem.lane_force(x, beta)
+            return x + drift * step * momentum, momentum
 
-        proposed, final = jax.lax.fori_loop(0, len(kicks), one, (x, momentum))
+        proposed, final = jax.lax.fori_loop(0, last + 1, one, (x, momentum))
         # Differences at every site before the sum: energies of a large lattice have no digits left for them.
         change = problem.lane_action(proposed, beta) - problem.lane_action(x, beta)
         change = blocks.total(change + 0.5 * (final - momentum) * (final + momentum))
@@ -140,7 +147,7 @@ class BlockHMC:
         accepted = chances.test < probability
         moved = jnp.where(blocks.spread(accepted), proposed, x)
         inside = problem.lane_inside(moved)
-        return Moved(jnp.where(inside, moved, x), probability.mean(), 1.0 - inside.mean())
+        return Moved(jnp.where(inside, moved, x), probability.mean(), 1.0 - inside.mean(), last + 1)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from quenchphys.bridging.burn_in import settle
 from quenchphys.bridging.chains import LANES, SWEEPS, TILES, Chains, Draws, Samples
 from quenchphys.bridging.placement import Placement, error_of, integrals, placed
 from quenchphys.consistency import check
@@ -97,7 +98,7 @@ def bridge(
     groups: int = 16,
     sweeps: int | None = None,
     most_sweeps: int = 100_000,
-    warm_up: int = 32,
+    warm_up: int = 64,
     kernel: BlockHMC | None = None,
     seed: int = 0,
     progress: bool | Meter | None = None,
@@ -120,9 +121,10 @@ def bridge(
     most_sweeps
         Limit for these; a bridge that reaches it without the error ends with the outcome *level limit*.
     warm_up
-        Trajectories of burn-in, in which the step size is tuned.
+        Trajectories in which the step size is tuned, and again after trajectories were made longer.  A burn-in follows that
+        lasts 20 times the longest autocorrelation time seen in it.
     kernel
-        Default: `BlockHMC()`.
+        Default: `BlockHMC()`.  Where trajectories forget too slowly, they are made up to 8 times longer.
     seed, progress, devices
         As in `quench`.
 
@@ -149,7 +151,7 @@ def bridge(
         chains = Chains(model, settings.kernel, settings.groups, settings.seed, mesh)
         draws = chains.draw()
         placement = placed(chains, draws.energy) if betas is None else Placement(settings.schedule, math.nan)
-        samples = recorded(chains, settings, placement.betas, draws.energy, request, meter)
+        samples, settled = recorded(chains, settings, placement.betas, draws.energy, request, meter)
         step_size, last = chains.step_sizes, chains.last()
     reached = error_of(samples.energy, draws.energy, placement.betas)
     wanted = math.inf if settings.sweeps is not None else settings.error
@@ -157,13 +159,13 @@ def bridge(
         "format": LADDER_FORMAT,
         "method": "bridge",
         "softness": math.nan,
-        "outcome": judge(samples, reached, wanted).value,
+        "outcome": judge(samples, reached, wanted, settled).value,
         "seed": settings.seed,
         **problem_attributes(model),
         "settings": json.dumps(settings.as_json(samples.energy.shape[-1])),
         "length": placement.length,
         "left": float(samples.left.max()),
-        "gradients": float(chains.trajectories * settings.kernel.gradients()),
+        "gradients": float(chains.gradients),
         "wall_time": time.monotonic() - begun,
         **software_attributes(),
     }
@@ -183,19 +185,23 @@ def _check_local_action(problem: Any) -> None:
 
 def recorded(
     chains: Chains, settings: BridgeSettings, betas: np.ndarray, draws: np.ndarray, request: Any, meter: Meter
-) -> Samples:
-    """Burn-in at these betas, then samples until there are enough of them."""
-    chains.start(betas)
-    for _ in range(math.ceil(settings.warm_up / SWEEPS)):
-        chains.advance(tune=True)
+) -> tuple[Samples, bool]:
+    """Burn-in at these betas, then samples until there are enough of them; and whether the start was forgotten."""
     parts: list[Samples] = []
+
+    def stop() -> None:
+        if any_of(bool(request)):
+            done = SWEEPS * len(parts)
+            raise Interrupted(f"Interrupted after {done} sweeps; nothing is kept of an unfinished bridge.")
+
+    chains.start(betas)
+    settled = settle(chains, settings.warm_up, stop)
     limit = settings.sweeps or settings.most_sweeps
     wanted = limit  # sweeps, as far as can be told
     while SWEEPS * len(parts) < limit:
         parts.append(chains.advance(tune=False))
         done = SWEEPS * len(parts)
-        if any_of(bool(request)):
-            raise Interrupted(f"Interrupted after {done} sweeps; nothing is kept of an unfinished bridge.")
+        stop()
         if settings.sweeps is None and len(parts) >= FEWEST_CALLS:
             energy = np.concatenate([part.energy for part in parts], axis=-1)
             excess = error_of(energy, draws, betas) / settings.error
@@ -204,10 +210,10 @@ def recorded(
             wanted = min(limit, round(done * excess**2))
         last = parts[-1]
         meter.update(done, float(last.energy.mean()), float(last.acceptance.mean()), math.nan, wanted - done)
-    return Samples.joined(parts)
+    return Samples.joined(parts), settled
 
 
-def judge(samples: Samples, reached: float, error: float) -> Outcome:
+def judge(samples: Samples, reached: float, error: float, settled: bool = True) -> Outcome:
     """How a bridge ended."""
     from scipy import stats  # a sixth of what importing quenchphys would take
 
@@ -221,7 +227,7 @@ def judge(samples: Samples, reached: float, error: float) -> Outcome:
     change = samples.energy[..., half:].mean(axis=-1) - samples.energy[..., :half].mean(axis=-1)  # (level, group)
     groups = change.shape[1]
     z = change.mean(axis=1) / (change.std(axis=1, ddof=1) / math.sqrt(groups))
-    if stats.t.sf(np.abs(z), groups - 1).min() * 2 * len(z) < DRIFT:
+    if stats.t.sf(np.abs(z), groups - 1).min() * 2 * len(z) < DRIFT or not settled:
         return Outcome.LAGGED
     return Outcome.LEVEL_LIMIT if reached > error else Outcome.REACHED_BETA
 

@@ -75,7 +75,7 @@ class Programs:
 
         def sweep(problem: ProblemView, chances: tuple[Chances, Array], x: Array, step: Array, tune: Array) -> tuple:
             moving, flipping = chances
-            moved = kernel.transition(problem.problem, moving, x, jnp.float32(1.0), step)  # type: ignore[arg-type]
+            moved = kernel.transition(problem.problem, moving, x, jnp.float32(1.0), step, kernel.steps)  # type: ignore[arg-type]
             x = SignClusters().transition(problem.problem, flipping, moved.x) if clusters else moved.x  # type: ignore[arg-type]
             x = jax.lax.optimization_barrier(x)  # not computed again for every observable
             better = step * jnp.exp(TUNING_GAIN * (moved.acceptance - kernel.target_acceptance))

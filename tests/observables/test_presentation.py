@@ -13,10 +13,10 @@ from matplotlib.text import Text
 import observables
 import quenchphys as qp
 from observables import figure_style
-from observables.autocorrelation import integrated_time
 from observables.headings import heading_of
 from observables.histogram import edges_for
 from observables.numbers import number
+from quenchphys.autocorrelation import integrated_time
 from tests.support import synthetic
 from tests.support.pages import check_page
 from workflows.report.contents import page_of

@@ -11,9 +11,9 @@ import numpy as np
 import xarray as xr
 
 import quenchphys as qp
-from observables.autocorrelation import integrated_time
 from observables.headings import heading_of
 from observables.samples.of_walks import crossings
+from quenchphys.autocorrelation import integrated_time
 from workflows.report.page import Page
 from workflows.results import RESULTS, draw, summary
 from workflows.store import FOLDER

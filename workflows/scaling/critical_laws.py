@@ -26,6 +26,10 @@ Array = np.ndarray
 
 RATIOS = ("binder", "ratio")
 FEWEST_CROSSINGS = 2
+# Errors by which a number may differ from what the largest sizes say: a correction with one unknown exponent is hardly known
+# to better than a fifth.
+EXTRAPOLATED = 5.0
+SIGNIFICANT = 3.0  # errors of the largest sizes themselves, within which they say nothing
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class Law:
     found: Average
     without: Average | None  # None where too few points are left
     sizes: Array  # of the points
+    largest: Sequence[tuple[float, float]] = ()  # the number as the largest sizes alone have it by each R, with its error
 
     @property
     def value(self) -> float:
@@ -75,12 +80,19 @@ class Law:
         smallest = int(min(self.sizes))
         if self.without is None:
             return f"There are too few sizes to tell what {number} would be without L = {smallest}."
-        if not abs(self.without.value - self.value) > self.error:
-            return ""
-        return (
-            f"Without L = {smallest} {number} would be {self.without.value:.5g}, more than its error away: corrections to "
-            "scaling are not small enough; add larger sizes."
-        )
+        if abs(self.without.value - self.value) > self.error:
+            return (
+                f"Without L = {smallest} {number} would be {self.without.value:.5g}, more than its error away: corrections "
+                "to scaling are not small enough; add larger sizes."
+            )
+        for there, error in self.largest:
+            distance = abs(there - self.value)
+            if distance > EXTRAPOLATED * self.error and distance > SIGNIFICANT * error:
+                return (
+                    f"{number} is extrapolated by {distance / self.error:.0f} errors from the largest sizes, which have "
+                    f"{there:.5g}: a correction to scaling that large is not known well enough; add larger sizes."
+                )
+        return ""
 
 
 @dataclass(frozen=True)
@@ -153,7 +165,10 @@ def critical_coupling(crossings: Crossings, name: str, omega: float | None) -> L
         ones = np.ones((crossings.count, 1))
         return ones if omega is None else np.hstack([ones, _each(crossings.names, crossings.shape(omega))])
 
-    return _law(name, design, crossings.values, crossings.covariance, crossings.small, omega)
+    error = np.sqrt(np.diagonal(crossings.covariance))
+    ends = [np.flatnonzero(crossings.names == ratio)[-1] for ratio in dict.fromkeys(crossings.names)]
+    last = [(float(crossings.values[i]), float(error[i])) for i in ends]
+    return _law(name, design, crossings.values, crossings.covariance, crossings.small, omega, last)
 
 
 def critical_value(sizes: Sequence[Curves], which: str, critical: Law, name: str, omega: float | None) -> Law:
@@ -167,7 +182,8 @@ def critical_value(sizes: Sequence[Curves], which: str, critical: Law, name: str
         ones = np.ones((len(sizes), 1))
         return ones if omega is None else np.column_stack([ones, _scaled(lengths**-omega)])
 
-    return _law(name, design, y, covariance + np.outer(along, along), lengths, omega)
+    covariance = covariance + np.outer(along, along)
+    return _law(name, design, y, covariance, lengths, omega, [(float(y[-1]), float(covariance[-1, -1]) ** 0.5)])
 
 
 def exponent(sizes: Sequence[Curves], what: str, fixed: dict[str, float], name: str, omega: float | None) -> Law:
@@ -196,10 +212,24 @@ def exponent(sizes: Sequence[Curves], what: str, fixed: dict[str, float], name: 
             columns.append(_each(names, lengths**-omega))
         return np.hstack(columns)
 
-    return _law(name, design, y, covariance, lengths, omega)
+    last = []
+    for ratio in dict.fromkeys(names):
+        if len(ends := np.flatnonzero(names == ratio)[-2:]) == 2:
+            weight = np.array([-1.0, 1.0]) / np.diff(np.log(lengths[ends]))
+            variance = weight @ covariance[np.ix_(ends, ends)] @ weight
+            last.append((float(weight @ y[ends]), float(variance) ** 0.5))
+    return _law(name, design, y, covariance, lengths, omega, last)
 
 
-def _law(name: str, design: Design, y: Array, covariance: Array, sizes: Array, omega: float | None) -> Law:
+def _law(
+    name: str,
+    design: Design,
+    y: Array,
+    covariance: Array,
+    sizes: Array,
+    omega: float | None,
+    largest: Sequence[tuple[float, float]],
+) -> Law:
     found = averaged(design, y, covariance, sizes, omega)
     if found is None:
         raise ValueError(f"There are too few sizes for {name.replace('_', ' ')}: at least three are needed.")
@@ -209,7 +239,7 @@ def _law(name: str, design: Design, y: Array, covariance: Array, sizes: Array, o
         return design(omega)[rest]
 
     without = averaged(fewer, y[rest], covariance[np.ix_(rest, rest)], sizes[rest], omega) if rest.any() else None
-    return Law(name, found, without if without is not None and without.corrected else None, sizes)
+    return Law(name, found, without if without is not None and without.corrected else None, sizes, largest)
 
 
 def _each(names: Array, shape: Array) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 
 import observables
 import quenchphys as qp
-from observables.autocorrelation import gamma_method
+from quenchphys.autocorrelation import gamma_method
 from quenchphys.console.progress import WalkMeter
 from quenchphys.problem import view
 from workflows.budget import LadderSettings, Use, WalkSettings, seed_of

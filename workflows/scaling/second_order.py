@@ -155,7 +155,8 @@ def _exponents(result: xr.Dataset, sizes: Sequence[Curves], crossings: Crossings
         """nu of 1/nu."""
         return None if found is None else found._replace(value=1 / found.value, error=found.error / found.value**2)
 
-    nu = replace(inverse, found=inverted(inverse.found), without=inverted(inverse.without))
+    largest = [(1 / value, error / value**2) for value, error in inverse.largest]
+    nu = replace(inverse, found=inverted(inverse.found), without=inverted(inverse.without), largest=largest)
     return [nu, exponent(sizes, "fluctuation", fixed, "gamma_over_nu", omega)]
 
 

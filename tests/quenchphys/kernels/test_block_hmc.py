@@ -36,7 +36,7 @@ def moving(kernel, phase, beta, step_size):
 
     def move(key, x):
         chances = jax.tree.map(lambda all_of_it: all_of_it[0], kernel.chances(phase, key, 1, x.shape[-1]))
-        return kernel.transition(phase, chances, x, jnp.float32(beta), jnp.float32(step_size))
+        return kernel.transition(phase, chances, x, jnp.float32(beta), jnp.float32(step_size), kernel.steps)
 
     return jax.jit(move)
 
@@ -55,7 +55,7 @@ def test_the_density_is_invariant(counts, monkeypatch):
     move = moving(kernel, phase, beta, step_size=0.65)
     accepted = []
     for number in range(6):
-        x, acceptance, _ = move(jax.random.key(10 + number), x)
+        x, acceptance, *_ = move(jax.random.key(10 + number), x)
         accepted.append(float(acceptance))
     assert 0.5 < np.mean(accepted) < 0.98  # a test that accepts everything would not see a wrong acceptance
     rows = np.asarray(x).reshape(-1, 4000)
@@ -73,7 +73,7 @@ def test_a_trajectory_that_leaves_is_taken_back():
     move = moving(BlockHMC(steps=4), cut, beta=1.0, step_size=0.3)
     left = 0.0
     for number in range(8):
-        x, _, out = move(jax.random.key(number), x)
+        x, _, out, _ = move(jax.random.key(number), x)
         left += float(out)
         assert bool(cut.lane_inside(x).all())
     assert left > 0

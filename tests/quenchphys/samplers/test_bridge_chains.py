@@ -15,7 +15,7 @@ def free():
     """From a Gaussian of other mean and mass to a free field: every answer is exact."""
     field = lattices.scalar_field((6, 6), mu2=2.0, couplings={}, m0_sq=1.0, stiffness=1.0)
     phase = PhaseField(field, 0.5, 0.8, 0.1, 0.0, np.inf, False, "free")
-    return phase, qp.bridge(phase, sweeps=64, seed=3)
+    return phase, qp.bridge(phase, sweeps=256, seed=3)
 
 
 def test_log_z_of_a_free_field(free):

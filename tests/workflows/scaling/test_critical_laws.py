@@ -93,6 +93,19 @@ def test_a_number_that_the_smallest_size_moves_is_not_trusted():
     assert "too few sizes" in replace(law, found=law.found._replace(corrected=False)).doubt()
 
 
+def test_a_number_far_from_the_largest_sizes_is_not_trusted():
+    """Crossings of B that are still far from the answer, whose small error comes from xi/L."""
+    rng = np.random.default_rng(11)
+    sizes = curves(rng, omega=1.0, amplitude=0.5, noise=1e-4)
+    law = critical_coupling(crossings_of(sizes), "mu2_critical", 1.0)
+    assert abs(law.value - C) < 4 * law.error
+    assert "is extrapolated by" in law.doubt() and "add larger sizes" in law.doubt()
+    small = laws_of(curves(rng, amplitude=0.02))
+    assert not any("extrapolated" in law.doubt() for law in small.values())
+    for name, law in small.items():  # what the largest sizes say is near the truth
+        assert all(abs(value - EXACT[name]) < 4 * error for value, error in law.largest) and law.largest
+
+
 def test_three_sizes_are_too_few_for_a_correction():
     sizes = curves(np.random.default_rng(6), sizes=(8, 16, 32))
     law = critical_value(sizes, "binder", critical_coupling(crossings_of(sizes), "mu2_critical", None), "B", None)
