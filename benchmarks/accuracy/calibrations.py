@@ -2,11 +2,13 @@
 
     python -m benchmarks.accuracy.calibrations gaussian spike_slab --seeds 200
     python -m benchmarks.accuracy.calibrations coexistence --seeds 200
+    python -m benchmarks.accuracy.calibrations phases bridge --seeds 60
     python -m benchmarks.accuracy.calibrations draws_gaussian_2 draws_gaussian_10 draws_spike_slab draws_phi6 --seeds 200
     python -m benchmarks.accuracy.calibrations draws_gaussian_100 --seeds 50
 
 Ladders: log Z, <U>, C, r^2, the share of the spike and log g at several energies.  Coexistence at L = 4: the point by equal
-weight and by equal height, the barrier, log Z of both phases (against the mean of all seeds).  Draws of `posterior`: means
+weight and by equal height, the barrier, log Z of both phases (against the mean of all seeds); the same at L = 16 from both
+phases apart, and a bridge between two free fields, whose log Z and averages are exact.  Draws of `posterior`: means
 of observables with the scatter of independent chains as their error, and the ranks of single draws in the exact
 distribution, which must be uniform.  Every seed is kept in out/calibrations/<name>.jsonl, and a run that was stopped goes
 on from there.
@@ -30,6 +32,7 @@ import observables
 import quenchphys as qp
 import workflows
 from benchmarks import harness
+from lattices.phase_field import PhaseField
 from observables.estimation.errors import student_ratio
 from workflows.calibration import exact_values
 
@@ -85,6 +88,32 @@ def coexistence(seed: int) -> Row:
     for phase in found["phase"].values:
         row |= {f"log_z_{phase}{end}": float(found[f"log_z{end}"].sel(phase=phase)) for end in ("", "_err")}
     return row
+
+
+def phases(seed: int) -> Row:
+    found = workflows.coexistence(L=16, method="phases", error=4e-4, seed=seed, progress=False)
+    row = {name + end: float(found[name + end]) for name in ("mu2", "latent_heat") for end in ("", "_err")}
+    for phase in found["phase"].values:
+        for name in ("log_z", "q"):
+            row |= {f"{name}_{phase}{end}": float(found[f"{name}{end}"].sel(phase=phase)) for end in ("", "_err")}
+    return row
+
+
+FREE = PhaseField(
+    lattices.scalar_field((6, 6), mu2=2.0, couplings={}, m0_sq=1.0, stiffness=1.0), 0.5, 0.8, 0.1, 0.0, math.inf, False, ""
+)
+
+
+def bridge(seed: int) -> Row:
+    ladder = qp.bridge(FREE, sweeps=64, seed=seed, progress=False)
+    found = observables.partition_function(ladder).assign(observables.order_parameters(ladder, mu2=2.2).data_vars)
+    return {name + end: float(found[name + end]) for name in ("log_z", "q", "link") for end in ("", "_err")}
+
+
+def exact_bridge() -> dict[str, float]:
+    k = FREE.field.lattice.eigenvalues
+    log_z = 0.5 * float(np.log((k + 1.0) / (k + 2.0)).sum()) - FREE.log_scale
+    return {"log_z": log_z, "q": float(np.mean(1 / (k + 2.2))), "link": float(np.sum(k / (k + 2.2)))}
 
 
 # Draws.
@@ -157,6 +186,8 @@ ROWS: dict[str, tuple[Callable[[int], Row], Callable[[], dict[str, float]]]] = {
     "gaussian": (ladder_of(GAUSSIAN[10]), lambda: exact_values(GAUSSIAN[10], 1.0) | exact_log_g(GAUSSIAN[10])),
     "spike_slab": (ladder_of(SPIKE_SLAB), lambda: exact_values(SPIKE_SLAB, 1.0) | exact_log_g(SPIKE_SLAB)),
     "coexistence": (coexistence, dict),
+    "phases": (phases, dict),
+    "bridge": (bridge, exact_bridge),
     **{
         f"draws_gaussian_{dim}": (
             draws_of(target, ["energy"], exact_ranks(target)),
