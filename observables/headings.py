@@ -41,15 +41,15 @@ def seeds_of(attrs: Attributes) -> list[str]:
 
 
 def size_of(attrs: Attributes) -> list[str]:
-    """L of a square or a cube, else the lengths; nothing for a problem without a shape."""
+    """L of a square, else the lengths; nothing for a problem without a shape."""
     try:
         shape = json.loads(attrs.get("parameters", "{}")).get("shape")
     except (TypeError, ValueError, AttributeError):
         return []
     if not isinstance(shape, list) or not shape:
         return []
-    alike = len(shape) > 1 and len(set(shape)) == 1
-    return [f"L = {shape[0]}" if alike else " x ".join(map(str, shape))]
+    square = len(shape) == 2 and shape[0] == shape[1]
+    return [f"L = {shape[0]}" if square else " x ".join(map(str, shape))]
 
 
 def given_couplings(attrs: Attributes) -> dict[str, float]:

@@ -99,9 +99,8 @@ def phases(seed: int) -> Row:
     return row
 
 
-FREE = PhaseField(
-    lattices.scalar_field((6, 6), mu2=2.0, couplings={}, m0_sq=1.0, stiffness=1.0), 0.5, 0.8, 0.1, 0.0, math.inf, False, ""
-)
+_FIELD = lattices.scalar_field((6, 6), mu2=2.0, couplings={}, m0_sq=1.0, stiffness=1.0)
+FREE = PhaseField(_FIELD, mean=0.5, mass_sq=0.8, shift=0.1, low=0.0, high=math.inf, signed=False, name="free")
 
 
 def bridge(seed: int) -> Row:
