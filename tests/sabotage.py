@@ -186,7 +186,7 @@ BREAKS = [
         "quenchphys/autocorrelation.py",
         "tau = 2 * np.cumsum(covariance / covariance[0]) - 1",
         "tau = np.cumsum(covariance / covariance[0])",
-        "tests/observables/test_presentation.py -k autocorrelation",
+        "tests/quenchphys/test_autocorrelation.py",
     ),
     Break(
         "a peak of C is not resolved",

@@ -16,7 +16,6 @@ from observables import figure_style
 from observables.headings import heading_of
 from observables.histogram import edges_for
 from observables.numbers import number
-from quenchphys.autocorrelation import integrated_time
 from tests.support import synthetic
 from tests.support.pages import check_page
 from workflows.report.contents import page_of
@@ -87,6 +86,8 @@ def test_headings():
     assert heading_of(attrs) == "phi6, 6 x 10, lam = -1, seed 3, 12.3 s"
     assert heading_of(attrs | {"seeds": "[3, 5]"}) == "phi6, 6 x 10, lam = -1, seeds 3 5, 12.3 s"
     assert heading_of(attrs | {"seeds": str(list(range(20)))}) == "phi6, 6 x 10, lam = -1, 20 seeds, 12.3 s"
+    cube = heading_of(attrs | {"parameters": '{"shape": [4, 4, 4]}'})
+    assert cube == "phi6, 4 x 4 x 4, lam = -1, seed 3, 12.3 s"
     assert figure_style.title_of(attrs | {"coupling": ""}) == r"$\phi^6$, 6 x 10, $\mu^2 = 2.3$, $\lambda = -1$"
 
 
@@ -101,17 +102,6 @@ def test_styles_have_their_widths():
     with pytest.raises(ValueError, match="There is no style 'mine'"):
         figure_style.check_style("mine")
     plt.close("all")
-
-
-def test_autocorrelation_of_a_known_process():
-    """x_t = a x_{t-1} + noise has tau = (1 + a)/(1 - a)."""
-    rng = np.random.default_rng(1)
-    a, x = 0.8, np.zeros((4000, 16))
-    for t in range(1, len(x)):
-        x[t] = a * x[t - 1] + rng.standard_normal(16)
-    assert integrated_time(x[100:]) == pytest.approx(9.0, rel=0.1)
-    assert integrated_time(rng.standard_normal((1000, 8))) == pytest.approx(1.0, abs=0.1)
-    assert np.isnan(integrated_time(np.ones((10, 2))))
 
 
 def test_narrow_peaks_have_many_bins():
