@@ -21,6 +21,8 @@ OF_ONE_RUN = (
 )  # fmt: skip
 NO_SETTINGS = ("workflow", "format", "problem")  # parts of a request
 
+LONGEST = 200  # characters of a value that is written out
+
 _typed: ContextVar[str] = ContextVar("typed", default="")
 
 
@@ -106,4 +108,8 @@ def _written(value: Any) -> str:
     if hasattr(value, "tolist"):
         value = value.tolist()
     text = repr(value)
-    return text if len(text) <= 200 else f"[{len(value)} values from {value[0]} to {value[-1]}]"
+    if len(text) <= LONGEST:
+        return text
+    if isinstance(value, list | tuple):
+        return f"[{len(value)} values from {value[0]} to {value[-1]}]"
+    return f"{text[:LONGEST]}..."
