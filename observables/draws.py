@@ -58,12 +58,14 @@ def posterior(ladder: Source, draws: int = 1000, beta: float = 1.0, *, seed: int
     Dataset
         field, energy and every observable over (chain, draw), where a chain is a replica of a ladder, or a whole walk;
         for ladders level, which is -1 for a draw from the prior.  Where fewer configurations carry weight than are drawn,
-        some repeat; ess is the number of effective ones each chain rests on.
+        some repeat; ess is the number of effective ones each chain rests on.  weight is the share of each chain in Z:
+        draws of one chain weigh the same, but a replica that met little of a rare mode has a small Z too, so an average
+        over all draws is best weighed by it.
 
     Examples
     --------
     >>> drawn = observables.posterior(ladder, draws=200)
-    >>> drawn.field.mean(("chain", "draw"))
+    >>> drawn.field.weighted(drawn.weight).mean(("chain", "draw"))
     """
     if not isinstance(draws, int | np.integer) or draws < 1:
         raise ValueError(f"draws must be a positive whole number, but {draws!r} was given.")
@@ -71,8 +73,11 @@ def posterior(ladder: Source, draws: int = 1000, beta: float = 1.0, *, seed: int
     targets = Targets.single(pool, beta, couplings, "A posterior has")
     estimate(pool, targets, no_moments)
     rng = np.random.default_rng(seed)
-    chains = [kept.draw(int(draws), rng) for kept in _all_kept(pool, targets, beta)]
-    result = xr.concat(chains, dim="chain")
+    kept = list(_all_kept(pool, targets, beta))
+    result = xr.concat([one.draw(int(draws), rng) for one in kept], dim="chain")
+    log_z = np.array([one.log_z for one in kept])
+    words = {"long_name": "share of the chain in Z", "units": "1"}
+    result["weight"] = ("chain", np.exp(log_z - logsumexp(log_z)), words)
     result["ess"].attrs = {"long_name": "effective number of configurations the chain rests on", "units": "1"}
     return result.assign_coords(targets.coords).assign_attrs(pool.attrs)
 
@@ -85,6 +90,7 @@ class Kept:
     field: xr.DataArray  # (draw, ...)
     recorded: Mapping[str, Array]
     log_w: Array
+    log_z: float  # from all samples of its replica
     uncovered: float  # share of the target that they cannot represent
 
     def draw(self, draws: int, rng: np.random.Generator) -> xr.Dataset:
@@ -148,6 +154,7 @@ def _kept_by_replica(ladder: Ladder, r: int, whose: str, replica: Replica, log_b
         field=kept["field"].isel(sample=there).rename(sample="draw"),
         recorded=recorded | {"level": level},
         log_w=np.where(defined, log_t[index] - log_d, -np.inf),
+        log_z=float(logsumexp(log_base + log_t)),
         uncovered=_uncovered(log_base + log_t, log_t - everywhere.log_density(replica.energy)),
     )
 
@@ -170,6 +177,7 @@ def _kept_by_walk(pool: Pool, log_t: Callable[[Samples], Array]) -> Kept:
         field=field,
         recorded=last.recorded,
         log_w=log_t(last) - last.log_w,
+        log_z=0.0,
         uncovered=_uncovered(log_w, log_w + np.log(len(log_w) / len(last.energy))),
     )
 

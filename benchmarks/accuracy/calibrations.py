@@ -126,9 +126,10 @@ def draws_of(problem: Any, names: Sequence[str], ranks: Distribution, particles:
         drawn = observables.posterior(ladder, draws=DRAWS, seed=seed)
         row: Row = {"ranks": {}}
         for name in names:
-            mean = drawn[name].values.astype(float).mean(axis=1)
-            error = mean.std(ddof=1) / math.sqrt(len(mean)) * float(student_ratio(np.array(len(mean) - 1.0)))
-            row |= {name: float(mean.mean()), f"{name}_err": float(error)}
+            mean, weight = drawn[name].values.astype(float).mean(axis=1), drawn["weight"].values
+            without = (weight @ mean - weight * mean) / (1 - weight)  # of one chain
+            error = math.sqrt(len(mean) - 1) * without.std() * float(student_ratio(np.array(len(mean) - 1.0)))
+            row |= {name: float(weight @ mean), f"{name}_err": float(error)}
             row["ranks"][name] = ranks(name, drawn[name].values[:, 0].astype(float)).tolist()
         return row
 

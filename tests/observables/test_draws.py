@@ -83,6 +83,18 @@ def test_draws_are_labelled_and_carry_their_fields():
         observables.posterior(made, beta=40.0)
 
 
+def test_chains_weigh_by_their_z():
+    """Few particles, so that replicas differ; a quarter of them was kept, so averages agree within their errors only."""
+    made = observables.Pool(synthetic.ladder(SMALL, 2.0, particles=60, replicas=16, seed=3))
+    drawn = observables.posterior(made, draws=4000)
+    alone = observables.diagnostics(made).log_z.values
+    np.testing.assert_allclose(drawn.weight, np.exp(alone - alone.max()) / np.exp(alone - alone.max()).sum(), rtol=1e-6)
+    assert drawn.weight.max() > 1.2 * drawn.weight.min()
+    pooled = float(observables.order_parameters(made).energy)
+    each = drawn.energy.mean("draw")
+    assert abs(float(each.weighted(drawn.weight).mean()) - pooled) < 3 * float(each.std()) / np.sqrt(16)
+
+
 def test_without_prior_draws_a_target_above_the_levels_is_refused():
     made = without_prior_draws(synthetic.ladder(SMALL, particles=200, replicas=4, seed=1, last=1.0))
     with pytest.raises(ValueError, match=r"replica 0 kept cannot represent .* of it lies at energies where hardly any"):
