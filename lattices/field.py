@@ -65,6 +65,12 @@ def sum_over_sites(x: Array) -> Array:
     return jnp.matmul(rows, jnp.ones(rows.shape[1], x.dtype), precision=jax.lax.Precision.HIGHEST)
 
 
+def lane_sums(x: Array) -> Array:
+    """(*shape, lane) -> (lane,), by a product with ones as well."""
+    rows = x.reshape(-1, x.shape[-1])
+    return jnp.matmul(jnp.ones(rows.shape[0], x.dtype), rows, precision=jax.lax.Precision.HIGHEST)
+
+
 @dataclass(frozen=True, eq=False)
 class ScalarField:
     """A scalar field with an even potential, ready to be sampled.
@@ -176,7 +182,7 @@ class ScalarField:
 
     def lane_energy(self, x: Array) -> Array:
         """U, (lane,)"""
-        return self.energy_and_grad(jnp.moveaxis(x, -1, 0))[0]
+        return lane_sums(self._polynomial(x, (self.mu2 - self.m0_sq) / 2)[0])
 
     def lane_inside(self, x: Array) -> Array:
         """All configurations are sampled, (lane,)."""
@@ -197,6 +203,13 @@ class ScalarField:
     def _lane_quadratic(self, beta: Any) -> Any:
         return (self.m0_sq + beta * (self.mu2 - self.m0_sq)) / 2
 
+    def lane_observe(self, x: Array) -> dict[str, Array]:
+        """The observables of `observe`, each (lane,)."""
+        p = x * x
+        sums = {f"phi{n}": lane_sums(p ** (n // 2)) for n in self._recorded_powers}
+        link = lane_sums(self.lattice.lane_links(x))
+        return self._named(sums, lane_sums(x) / self.lattice.sites, link, self.lattice.lane_lowest_power(x))
+
     def observe(self, x: Array) -> dict[str, Array]:
         """Observables of one configuration, recorded for every particle.
 
@@ -207,18 +220,16 @@ class ScalarField:
         s_min                structure factor |phi_k|^2 / V at the smallest momenta, for `correlation_length`
         """
         p = x * x
-        m = x.mean()
-        sums = {f"phi{n}": (p ** (n // 2)).sum() for n in sorted({*RECORDED_POWERS, *self.powers})}
-        return {
-            "q": sums["phi2"] / self.lattice.sites,
-            "m": m,
-            "abs_m": jnp.abs(m),
-            "m2": m**2,
-            "m4": m**4,
-            **sums,
-            "link": self.lattice.link_energy(x),
-            "s_min": self.lattice.lowest_power(x),
-        }
+        sums = {f"phi{n}": (p ** (n // 2)).sum() for n in self._recorded_powers}
+        return self._named(sums, x.mean(), self.lattice.link_energy(x), self.lattice.lowest_power(x))
+
+    @property
+    def _recorded_powers(self) -> list[int]:
+        return sorted({*RECORDED_POWERS, *self.powers})
+
+    def _named(self, sums: dict[str, Array], m: Array, link: Array, s_min: Array) -> dict[str, Array]:
+        q = sums["phi2"] / self.lattice.sites
+        return {"q": q, "m": m, "abs_m": jnp.abs(m), "m2": m**2, "m4": m**4, **sums, "link": link, "s_min": s_min}
 
     @property
     def symmetries(self) -> tuple:

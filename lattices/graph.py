@@ -94,6 +94,10 @@ class Graph:
         """Mean square of the modes at the lowest nonzero eigenvalue: |phi_k|^2 / V, where momenta exist."""
         return (self.to_modes(x)[1 : 1 + self.lowest_count] ** 2).mean()
 
+    def lane_lowest_power(self, x: Array) -> Array:
+        """The same for configurations side by side on the last axis, (lane,)."""
+        return jax.vmap(self.lowest_power, -1)(x)
+
 
 jax.tree_util.register_dataclass(Graph, data_fields=["links", "eigenvalues", "modes"], meta_fields=["lowest_count"])
 

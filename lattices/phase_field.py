@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lattices.field import Modes, ScalarField
+from lattices.field import Modes, ScalarField, lane_sums
 from lattices.meanfield.gaussian import GaussianPhase, mean_power
 
 Array = jax.Array
@@ -107,14 +107,17 @@ class PhaseField:
 
     def lane_energy(self, x: Array) -> Array:
         """D, (lane,)"""
-        return self._rest(x)[0].reshape(-1, x.shape[-1]).sum(axis=0)
+        return lane_sums(self._rest(x)[0])
+
+    def lane_observe(self, x: Array) -> dict[str, Array]:
+        """The observables of `observe`, each (lane,)."""
+        return {**self.field.lane_observe(x), "potential": self.field.lane_energy(x)}
 
     def lane_inside(self, x: Array) -> Array:
         """Whether a configuration belongs to the phase, (lane,)."""
-        rows = x.reshape(-1, x.shape[-1])
-        q = (rows * rows).mean(axis=0)
+        q = lane_sums(x * x) / self.field.lattice.sites
         inside = (q >= self.low) & (q < self.high)
-        return inside & (rows.mean(axis=0) > 0) if self.signed else inside
+        return inside & (lane_sums(x) > 0) if self.signed else inside
 
     def _gaussian(self, x: Array) -> tuple[Array, Array]:
         """M^2/2 (phi - v)^2 at every site and its slope."""

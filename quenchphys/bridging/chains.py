@@ -28,7 +28,7 @@ Array = jax.Array
 LANES = 8  # chains side by side in one tile
 TILES = 8  # in one device call, shared among as many devices as divide their number
 SWEEPS = 16  # trajectories in one device call
-DRAWS = 64  # exact draws from the prior, for each group
+DRAWS = 64  # exact draws from the prior in one device call, for each group
 TUNING_GAIN = 0.3
 FIRST_STEP = 0.1
 
@@ -79,7 +79,7 @@ class Programs:
                 x = jnp.moveaxis(problem.sample_prior(key, DRAWS), 0, -1)
                 energy = problem.problem.lane_energy(x)  # type: ignore[attr-defined]
                 inside = problem.problem.lane_inside(x)  # type: ignore[attr-defined]
-                return jnp.where(inside, energy, jnp.inf), jax.vmap(problem.observe, -1)(x)
+                return jnp.where(inside, energy, jnp.inf), problem.problem.lane_observe(x)  # type: ignore[attr-defined]
 
             return map_rows(tile, keys)
 
@@ -90,8 +90,10 @@ class Programs:
 
 def measured(problem: ProblemView, moved: Moved) -> Seen:
     """What is recorded after a trajectory."""
-    energy = problem.problem.lane_energy(moved.x)  # type: ignore[attr-defined]
-    return Seen(energy, dict(jax.vmap(problem.observe, -1)(moved.x)), moved.acceptance, moved.left, moved.gradients)
+    chains: Any = problem.problem
+    return Seen(
+        chains.lane_energy(moved.x), chains.lane_observe(moved.x), moved.acceptance, moved.left, moved.gradients
+    )
 
 
 @cache
@@ -106,6 +108,10 @@ class Draws(NamedTuple):
     energy: np.ndarray
     """Infinite outside the phase."""
     observables: dict[str, np.ndarray]
+
+    def joined(self, more: Draws) -> Draws:
+        """These and more of them."""
+        return jax.tree.map(lambda one, other: np.concatenate([one, other], axis=1), self, more)
 
 
 class Samples(NamedTuple):

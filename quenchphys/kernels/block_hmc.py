@@ -51,6 +51,10 @@ class LocalAction(Protocol):
         """Whether a configuration belongs to what is sampled, (lane,)."""
         ...
 
+    def lane_observe(self, x: Array) -> dict[str, Array]:
+        """What is recorded, as by `observe` of one configuration, each (lane,)."""
+        ...
+
 
 class Chances(NamedTuple):
     """The random numbers of trajectories but for their momenta, drawn before the loop over trajectories.
@@ -162,8 +166,9 @@ class Blocks:
 
     @property
     def free(self) -> np.ndarray:
-        """(*shape, 1): 0 at the sites held fixed, else 1; an axis in one part has none."""
-        free = np.ones((*self.shape, 1), np.float32)
+        """0 at the sites held fixed, else 1, (*shape, 1) or, along an axis in one part, which has none, broadcast."""
+        lengths = [length if count > 1 else 1 for length, count in zip(self.shape, self.counts, strict=True)]
+        free = np.ones((*lengths, 1), np.float32)
         for axis, count in enumerate(self.counts):
             if count > 1:
                 free[(slice(None),) * axis + ([part[0] for part in self._parts(axis)],)] = 0
@@ -186,8 +191,10 @@ class Blocks:
         return x
 
     def spread(self, x: Array) -> Array:
-        """The value of its block at every site, (*counts, lane) -> (*shape, lane)."""
-        for axis in range(len(self.shape)):
-            lengths = np.array([len(part) for part in self._parts(axis)])
-            x = jnp.repeat(x, lengths, axis, total_repeat_length=self.shape[axis])
+        """The value of its block at every site, (*counts, lane) -> (*shape, lane); an axis in one part keeps length 1."""
+        for axis, count in enumerate(self.counts):
+            if count > 1:  # a single part is broadcast where it is used
+                ones = [jax.lax.slice_in_dim(x, number, number + 1, axis=axis) for number in range(count)]
+                lengths = [len(part) for part in self._parts(axis)]
+                x = jnp.concatenate([jnp.repeat(*both, axis) for both in zip(ones, lengths, strict=True)], axis)
         return x

@@ -27,7 +27,7 @@ import numpy as np
 import xarray as xr
 
 from quenchphys.bridging.burn_in import settle
-from quenchphys.bridging.chains import LANES, SWEEPS, TILES, Chains, Draws, Samples
+from quenchphys.bridging.chains import DRAWS, LANES, SWEEPS, TILES, Chains, Draws, Samples
 from quenchphys.bridging.placement import Placement, error_of, integrals, placed
 from quenchphys.consistency import check
 from quenchphys.console.interruption import Interrupted, interruptible_alone
@@ -151,7 +151,7 @@ def bridge(
         chains = Chains(model, settings.kernel, settings.groups, settings.seed, mesh)
         draws = chains.draw()
         placement = placed(chains, draws.energy) if betas is None else Placement(settings.schedule, math.nan)
-        samples, settled = recorded(chains, settings, placement.betas, draws.energy, request, meter)
+        samples, draws, settled = recorded(chains, settings, placement.betas, draws, request, meter)
         step_size, last = chains.step_sizes, chains.last()
     reached = error_of(samples.energy, draws.energy, placement.betas)
     wanted = math.inf if settings.sweeps is not None else settings.error
@@ -175,7 +175,7 @@ def bridge(
 
 
 def _check_local_action(problem: Any) -> None:
-    for name in ("lane_action", "lane_force", "lane_energy", "lane_inside", "blocks"):
+    for name in ("lane_action", "lane_force", "lane_energy", "lane_inside", "lane_observe", "blocks"):
         if not hasattr(problem, name):
             raise TypeError(
                 f"a bridge needs a phase with a local action, such as one of lattices.phase_fields(model); this "
@@ -184,9 +184,12 @@ def _check_local_action(problem: Any) -> None:
 
 
 def recorded(
-    chains: Chains, settings: BridgeSettings, betas: np.ndarray, draws: np.ndarray, request: Any, meter: Meter
-) -> tuple[Samples, bool]:
-    """Burn-in at these betas, then samples until there are enough of them; and whether the start was forgotten."""
+    chains: Chains, settings: BridgeSettings, betas: np.ndarray, draws: Draws, request: Any, meter: Meter
+) -> tuple[Samples, Draws, bool]:
+    """Burn-in at these betas, then samples until there are enough of them; and whether the start was forgotten.
+
+    The prior is the level beta = 0: it gets as many draws as every other level has samples, and at least those given.
+    """
     parts: list[Samples] = []
 
     def stop() -> None:
@@ -201,16 +204,18 @@ def recorded(
     while SWEEPS * len(parts) < limit:
         parts.append(chains.advance(tune=False))
         done = SWEEPS * len(parts)
+        if done >= draws.energy.shape[1] + DRAWS:
+            draws = draws.joined(chains.draw())
         stop()
         if settings.sweeps is None and len(parts) >= FEWEST_CALLS:
             energy = np.concatenate([part.energy for part in parts], axis=-1)
-            excess = error_of(energy, draws, betas) / settings.error
+            excess = error_of(energy, draws.energy, betas) / settings.error
             if excess <= 1:
                 break
             wanted = min(limit, round(done * excess**2))
         last = parts[-1]
         meter.update(done, float(last.energy.mean()), float(last.acceptance.mean()), math.nan, wanted - done)
-    return Samples.joined(parts), settled
+    return Samples.joined(parts), draws, settled
 
 
 def judge(samples: Samples, reached: float, error: float, settled: bool = True) -> Outcome:

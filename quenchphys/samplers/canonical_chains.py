@@ -52,7 +52,7 @@ DRAWS = 64  # exact draws from the prior, for each group
 SHORT = BlockHMC(steps=8, target_acceptance=0.8)
 FIRST_STEP = 0.2
 TUNING_GAIN = 0.3
-LOCAL = ("lane_action", "lane_force", "lane_energy", "lane_inside", "blocks")
+LOCAL = ("lane_action", "lane_force", "lane_energy", "lane_inside", "lane_observe", "blocks")
 SIGNED = ("lane_sign_couplings", "lane_lowest")
 
 
@@ -80,7 +80,7 @@ class Programs:
             x = jax.lax.optimization_barrier(x)  # not computed again for every observable
             better = step * jnp.exp(TUNING_GAIN * (moved.acceptance - kernel.target_acceptance))
             energy = problem.problem.lane_energy(x)  # type: ignore[attr-defined]
-            seen = Seen(energy, dict(jax.vmap(problem.observe, -1)(x)), moved.acceptance)
+            seen = Seen(energy, problem.problem.lane_observe(x), moved.acceptance)  # type: ignore[attr-defined]
             return (x, jnp.where(tune, better, step)), seen
 
         def run(problem: ProblemView, keys: Array, x: Array, step: Array, tune: Array) -> tuple:

@@ -46,6 +46,10 @@ def test_lanes_agree_with_single_configurations(model):
     np.testing.assert_allclose(total, jax.vmap(action)(x), rtol=1e-5, atol=1e-4)
     force = jnp.moveaxis(phase.lane_force(lanes, beta), -1, 0)
     np.testing.assert_allclose(force, jax.vmap(jax.grad(action))(x), rtol=1e-4, atol=1e-3)
+    seen, expected = phase.lane_observe(lanes), jax.vmap(phase.observe)(x)
+    assert seen.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_allclose(seen[name], values, rtol=1e-4, atol=1e-4, err_msg=name)
 
 
 def test_draws_have_the_mean_and_the_variance_of_the_gaussian():

@@ -38,6 +38,13 @@ def test_averages_of_a_free_field(free):
     assert ladder.outcome is qp.Outcome.REACHED_BETA
 
 
+def test_the_prior_has_as_many_draws_as_other_levels_have_samples(free):
+    _, ladder = free
+    assert ladder.prior.sizes["draw"] == ladder.particles.sizes["particle"] == 256
+    energy = ladder.prior["energy"].values
+    assert len(np.unique(energy)) == energy.size
+
+
 def test_a_bridge_is_a_file(free, tmp_path):
     _, ladder = free
     again = qp.load(ladder.save(tmp_path / "bridge.nc"))
