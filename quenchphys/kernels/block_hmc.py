@@ -2,9 +2,10 @@
 
 The error of a trajectory is extensive, so on a large lattice a single test asks for ever shorter steps.  But an action with
 neighbours only is a sum of independent parts once the first row of every block is held fixed: each block then has its own
-energy, its own test, and a step size that does not depend on the size of the lattice.  The lattice is shifted at random
-before every trajectory, so that no site is held fixed for long.  Trajectories have random lengths: with a fixed one, waves
-whose period it is would come back to where they were (Neal 2011, Handbook of Markov Chain Monte Carlo, section 5.4.2).
+energy, its own test, and a step size that does not depend on the size of the lattice.  The lattice is shifted before every
+trajectory, so that no site is held fixed for long; by the same amount each time, because a random one would cost as much as
+the trajectory.  Trajectories have random lengths: with a fixed one, waves whose period it is would come back to where they
+were (Neal 2011, Handbook of Markov Chain Monte Carlo, section 5.4.2).
 
 Configurations lie side by side on the last axis, (*shape, lane), so that neighbours are whole rows of a SIMD register.
 """
@@ -24,6 +25,7 @@ from quenchphys.parallel.random_numbers import normal, split, uniform
 Array = jax.Array
 
 JITTER = 0.2  # of the step size, from trajectory to trajectory
+SHIFT = 0.382  # of a block, from trajectory to trajectory: the golden section, so that walls come to all places
 SHORTEST = 0.5  # length of a trajectory relative to the mean; the longest is 1.5
 
 
@@ -62,8 +64,6 @@ class Chances(NamedTuple):
     Drawn inside, each would be drawn anew for every site that reads it: the compiler makes one expression of all.
     """
 
-    shift: Array
-    """By which share of every axis the lattice is moved, (axis,)."""
     step: Array
     """The step size relative to the tuned one."""
     length: Array
@@ -111,11 +111,9 @@ class BlockHMC:
 
     def chances(self, problem: LocalAction, key: Array, count: int, lanes: int) -> Chances:
         """The random numbers of `count` trajectories, one after the other along the first axis."""
-        axes = len(problem.blocks)
-        shifting, kicking, testing, jittering = split(key, 4)
+        kicking, testing, jittering = split(key, 3)
         step, length = uniform(jittering, (2, count))
         return Chances(
-            uniform(shifting, (count, axes)),
             1 + JITTER * (2 * step - 1),
             SHORTEST + 2 * (1 - SHORTEST) * length,
             uniform(testing, (count, *problem.blocks, lanes)),
@@ -128,7 +126,7 @@ class BlockHMC:
         """One trajectory of every lane of (*shape, lane), of about `steps` steps; leaves exp(-action) inside the region
         invariant."""
         blocks = Blocks(x.shape[:-1], problem.blocks)
-        x = blocks.shifted(chances.shift, x)
+        x = blocks.shifted(x)
         momentum = normal(chances.momentum, x.shape) * blocks.free
         step = step_size * chances.step
         last = 2 * jnp.maximum(jnp.round(steps * chances.length).astype(jnp.int32), 1)
@@ -174,11 +172,11 @@ class Blocks:
                 free[(slice(None),) * axis + ([part[0] for part in self._parts(axis)],)] = 0
         return free
 
-    def shifted(self, share: Array, x: Array) -> Array:
-        """The lattice moved by a share of every axis that is cut."""
+    def shifted(self, x: Array) -> Array:
+        """The lattice moved by a share of the length of a block along every axis that is cut."""
         for axis, count in enumerate(self.counts):
             if count > 1:
-                x = jnp.roll(x, (self.shape[axis] * share[axis]).astype(jnp.int32), axis)
+                x = jnp.roll(x, max(1, round(SHIFT * self.shape[axis] / count)), axis)
         return x
 
     def total(self, x: Array) -> Array:
