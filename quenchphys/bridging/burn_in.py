@@ -17,10 +17,11 @@ import numpy as np
 from quenchphys.autocorrelation import integrated_time
 from quenchphys.bridging.chains import SWEEPS, Chains, Samples
 
-LONG = 5.0  # tau in trajectories, above which longer ones pay
+LONG = 3.0  # tau of the energy in trajectories, above which longer ones pay
+GAIN = 1.4  # tau falls by 2^1.4 when a trajectory is doubled, as long as it moves in one direction
 MOST_DOUBLINGS = 3
 SEEN = 64  # trajectories, from which tau is measured first
-FORGOTTEN = 20.0  # times tau: what is left of the start is far below any error
+FORGOTTEN = 8.0  # times tau, which is twice the time in which correlations fall by e: what is left of the start is 1e-7
 LONGEST = 1024  # trajectories of burn-in
 
 
@@ -30,11 +31,11 @@ def settle(chains: Chains, least: int, stop: Callable[[], None]) -> bool:
     `stop` is called after each device call, to raise if the user wants to stop.
     """
     _advance(chains, least, True, stop)
-    for _ in range(MOST_DOUBLINGS):
-        slow = taus(_advance(chains, SEEN, False, stop)) > LONG
-        if not slow.any():
-            break
-        chains.lengthen(slow)
+    energy = _advance(chains, SEEN, False, stop).energy
+    tau = np.array([np.nan_to_num(integrated_time(level.T), nan=1.0) for level in energy])
+    doublings = np.clip(np.round(np.log2(tau / LONG) / GAIN), 0, MOST_DOUBLINGS).astype(int)
+    if doublings.any():
+        chains.lengthen(2**doublings)
         _advance(chains, least, True, stop)
     needed, done = SEEN, 0
     while done < needed <= LONGEST:

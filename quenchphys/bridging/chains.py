@@ -177,10 +177,10 @@ class Chains:
         keys = self._keys(len(self.beta))
         self.x = [self.program.begin(self.problem, keys[some]) for some in self._chunks()]
 
-    def lengthen(self, levels: np.ndarray) -> None:
-        """Make trajectories at these betas twice as long; `levels` is a mask."""
-        longer = np.repeat(levels, self.groups // LANES)
-        self.steps *= np.where(np.pad(longer, (0, len(self.beta) - self.tiles), mode="edge"), 2, 1).astype(np.int32)
+    def lengthen(self, factors: np.ndarray) -> None:
+        """Make trajectories at every beta longer by a factor, (level,)."""
+        longer = np.repeat(factors, self.groups // LANES)
+        self.steps *= np.pad(longer, (0, len(self.beta) - self.tiles), mode="edge").astype(np.int32)
 
     def advance(self, tune: bool) -> Samples:
         """SWEEPS trajectories of every chain."""

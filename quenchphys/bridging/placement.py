@@ -10,7 +10,7 @@ import numpy as np
 from quenchphys.bridging.chains import Chains
 
 PILOTS = 3  # short runs that place the betas
-SPACING = 1.0  # standard deviations of U between neighbouring betas, at most
+SPACING = 1.5  # standard deviations of U between neighbouring betas, at most
 LONGEST = 400.0  # Lambda, beyond which the prior is not near the phase
 
 

@@ -10,7 +10,7 @@ estimator as everywhere.  Samples at neighbouring betas must overlap: the betas 
 
     Lambda = int_0^1 std_beta(U) dbeta,
 
-of about a standard deviation each, which also is the allocation of samples with the smallest error of log Z: N independent
+of at most one and a half standard deviations each, which also is the allocation of samples with the smallest error of log Z: N independent
 samples in all give Lambda/sqrt(N).
 """
 
@@ -122,7 +122,7 @@ def bridge(
         Limit for these; a bridge that reaches it without the error ends with the outcome *level limit*.
     warm_up
         Trajectories in which the step size is tuned, and again after trajectories were made longer.  A burn-in follows that
-        lasts 20 times the longest autocorrelation time seen in it.
+        lasts 8 times the longest autocorrelation time seen in it.
     kernel
         Default: `BlockHMC()`.  Where trajectories forget too slowly, they are made up to 8 times longer.
     seed, progress, devices
