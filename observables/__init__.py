@@ -22,6 +22,7 @@ from observables.exchange.anesthetic import to_anesthetic
 from observables.exchange.arviz import to_arviz
 from observables.exchange.pyerrors import to_pyerrors
 from observables.exchange.pymbar import to_pymbar
+from observables.interfaces import mixed_states
 from observables.level_quadrature import level_marginal, quadrature
 from observables.multicanonical_weight import flat_weight, flattened
 from observables.order import order_parameters
@@ -49,6 +50,7 @@ __all__ = [
     "flat_weight",
     "flattened",
     "level_marginal",
+    "mixed_states",
     "order_parameters",
     "partition_function",
     "phase_averages",

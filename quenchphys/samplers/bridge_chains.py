@@ -10,8 +10,8 @@ estimator as everywhere.  Samples at neighbouring betas must overlap: the betas 
 
     Lambda = int_0^1 std_beta(U) dbeta,
 
-of at most one and a half standard deviations each, which also is the allocation of samples with the smallest error of log Z: N independent
-samples in all give Lambda/sqrt(N).
+of at most one and a half standard deviations each, which also is the allocation of samples with the smallest error of
+log Z: N independent samples in all give Lambda/sqrt(N).
 """
 
 from __future__ import annotations

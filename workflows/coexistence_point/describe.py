@@ -10,6 +10,7 @@ import xarray as xr
 
 import observables
 import quenchphys as qp
+from observables.interfaces import Walls
 from observables.phases import TwoPhases
 from observables.samples.of_walks import crossings
 from quenchphys.samplers.softness import too_soft
@@ -92,7 +93,8 @@ def describe_point(
     words = {"long_name": "samples of chains and draws from the prior that could be either"}
     result["meetings"] = xr.Variable("group", pool.scale.meetings, words)
     shape = walks[0].last.shape[2:]
-    _add_heights(result, pool, shape, coupling, phases, point)
+    _add_heights(result, pool, coupling, phases, point)
+    _add_walls(result, pool, shape, phases, here)
     _add_distributions(result, pool, by, here)
     why = doubts(pilot.ladders[0], walks, result, coupling)
     if why:
@@ -103,7 +105,7 @@ def describe_point(
 
 
 def _add_heights(
-    result: xr.Dataset, pool: observables.Pool, shape: tuple[int, ...], coupling: str, phases: TwoPhases, point: float
+    result: xr.Dataset, pool: observables.Pool, coupling: str, phases: TwoPhases, point: float
 ) -> None:
     """Equal height and the barrier; NaN where the distribution has no two peaks."""
     names = {coupling: f"{coupling}_equal_height", "barrier": "barrier"}
@@ -113,12 +115,26 @@ def _add_heights(
         height = xr.Dataset({name + end: xr.Variable((), np.nan) for name in names for end in ("", "_err")})
     for name, label in names.items():
         result[label], result[f"{label}_err"] = height[name].variable, height[f"{name}_err"].variable
-    if len(shape) > 1:
-        # Two flat walls cross the lattice where it is narrowest.
-        area = 2 * np.prod(shape) / max(shape)
-        words = {"long_name": "interface tension, barrier / (2 x area of a wall)", "units": "nats per site of wall"}
-        result["interface_tension"] = xr.Variable((), float(result["barrier"]) / area, words)
-        result["interface_tension_err"] = xr.Variable((), float(result["barrier_err"]) / area)
+
+
+def _add_walls(
+    result: xr.Dataset, pool: observables.Pool, shape: tuple[int, ...], phases: TwoPhases, here: dict[str, Any]
+) -> None:
+    """The plateau of P between the phases, and the tension of the walls that it consists of; NaN without two peaks."""
+    if len(shape) < 2 or not np.isfinite(result["barrier"]):
+        return
+    found = observables.mixed_states(pool, by=phases.by, cut=phases.cut, **here)
+    for name in ("plateau", "plateau_bend"):
+        result[name], result[f"{name}_err"] = found[name].variable, found[f"{name}_err"].variable
+    walls = Walls.across(shape)
+    tension = walls.tension(float(found["plateau"]), float(found["plateau_err"]))
+    words = {"long_name": "interface tension, from the plateau of P(q)", "units": "nats per site of wall"}
+    for end, value in zip(("", "_err"), tension, strict=True):
+        result[f"interface_tension{end}"] = xr.Variable((), value, words)
+    words = {"long_name": "area of two walls across the lattice", "units": "sites"}
+    result["wall_area"] = xr.Variable((), walls.area, words)
+    words = {"long_name": "known terms of the plateau beside the tension", "units": "nats"}
+    result["wall_term"] = xr.Variable((), walls.known, words)
 
 
 def _add_distributions(result: xr.Dataset, pool: observables.Pool, by: str, here: dict[str, Any]) -> None:

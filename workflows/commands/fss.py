@@ -20,6 +20,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--order", choices=("first", "second"), help="order of the transition (default: from mean field)"
     )
+    parser.add_argument(
+        "--aspect",
+        type=arguments.whole_number,
+        metavar="A",
+        help="lattices of L x A L; 4 is good for the interface tension (default: 1)",
+    )
     arguments.add_model(parser)
     arguments.add_transition(parser)
     arguments.add_method(parser, " (first order)")
@@ -46,7 +52,7 @@ def run(chosen: Namespace) -> Exit:
     from workflows.commands.output import finish
 
     chains = ("pilot_particles", "pilot_replicas", "groups", "chains", "sweeps", "method", "error")
-    names = (*chains, "particles", "replicas", "omega")
+    names = (*chains, "particles", "replicas", "omega", "aspect")
     result = workflows.finite_size_scaling(
         sizes=chosen.sizes,
         bracket=tuple(chosen.bracket),

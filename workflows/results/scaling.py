@@ -25,7 +25,8 @@ def table(result: xr.Dataset) -> list[str]:
     )
     columns = [name for name in columns if name in result]
     lines = [f"finite-size scaling, {result.attrs['order']} order: {heading(result)}", ""]
-    lines.append(f"  {'L':>4}" + "".join(f"{name.replace('_', ' '):>22}" for name in columns))
+    elongated = f"L x {result.attrs['aspect']} L" if result.attrs.get("aspect", 1) != 1 else "L"
+    lines.append(f"  {elongated:>4}" + "".join(f"{name.replace('_', ' '):>22}" for name in columns)[len(elongated) - 1 :])
     for size in result["size"].values:
         here = result.sel(size=size)
         cells = [measured(here, name) if np.isfinite(here[name]) else "-" for name in columns]
@@ -50,12 +51,12 @@ def figure(result: xr.Dataset) -> Figure:
 
 
 def _first_order(result: xr.Dataset) -> Figure:
-    """Coexistence points over the multiplicity term, and barriers over the area of the walls."""
+    """Coexistence points over the multiplicity term, and plateaus of P(q) over the area of the walls."""
     from observables.figure_style import COLOURS, band, panels, symbol
 
     coupling = result.attrs["coupling"]
     sizes = result["size"].values
-    drawing, axes = panels(2 if "interface_tension" in result else 1)
+    drawing, axes = panels(2 if "plateau" in result else 1)
     left, term = axes[0], multiplicity_term(result).values
     _points(left, term, result, coupling, sizes, f"{coupling}_infinite")
     infinite, error = float(result[f"{coupling}_infinite"]), float(result[f"{coupling}_infinite_err"])
@@ -71,26 +72,27 @@ def _first_order(result: xr.Dataset) -> Figure:
     left.set_ylabel(f"{symbol(coupling)} of equal weight")
     left.legend(loc="upper left")
     if len(axes) > 1:
-        _barriers(axes[1], result, sizes)
+        _plateaus(axes[1], result, sizes)
     found = f"{symbol(coupling)}$\\, = ${measured(result, f'{coupling}_infinite')}"
     drawing.suptitle(f"{title(result)}: infinite lattice {found}")
     return drawing
 
 
-def _barriers(ax: Axes, result: xr.Dataset, sizes: np.ndarray) -> None:
+def _plateaus(ax: Axes, result: xr.Dataset, sizes: np.ndarray) -> None:
+    """The free energy of two phases side by side, and the line whose slope is the tension."""
     from observables.figure_style import COLOURS, symbol
 
-    known = np.isfinite(result["barrier"].values)  # sizes whose phases were sampled apart have none
+    known = np.isfinite(result["plateau"].values)  # sizes whose phases were sampled apart have none
     result, sizes = result.isel(size=known), sizes[known]
-    area = (result["barrier"] / result["interface_tension"]).values
-    _points(ax, area, result, "barrier", sizes, "interface_tension_infinite")
+    area, plateau = result["wall_area"].values, (result["plateau"] - result["wall_term"]).values
+    _points(ax, area, result.assign(plateau=("size", plateau)), "plateau", sizes, "interface_tension_infinite")
     by = symbol(result.attrs.get("phase_by", "q")).strip("$")
-    ax.set(xlabel="area of the walls (sites)", ylabel=f"barrier in $P({by})$ (nats)")
+    ax.set(xlabel="area of two walls (sites)", ylabel=f"plateau of $-\\log P({by})$, known terms taken out")
     if "interface_tension_infinite" in result:
         slope = float(result["interface_tension_infinite"])
         used = sizes >= int(result["interface_tension_infinite_smallest_size"])
-        weights = 1 / result["barrier_err"].values[used] ** 2
-        offset = float(np.average(result["barrier"].values[used] - slope * area[used], weights=weights))
+        weights = 1 / result["plateau_err"].values[used] ** 2
+        offset = float(np.average((plateau - slope * area)[used], weights=weights))
         label = rf"$\sigma = ${measured(result, 'interface_tension_infinite')}"
         ax.plot(area, offset + slope * area, color=COLOURS[1], linewidth=1, label=label)
         ax.legend(loc="upper left")

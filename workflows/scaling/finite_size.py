@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from quenchphys.labels import labels_of
@@ -54,6 +55,7 @@ def finite_size_scaling(
     progress: bool | None = None,
     client: Any = None,
     omega: float | None = None,
+    aspect: int = 1,
     **couplings: float,
 ) -> xr.Dataset:
     """Follow a transition over several sizes to the infinite lattice.
@@ -88,6 +90,9 @@ def finite_size_scaling(
         Of second-order transitions: the exponent of corrections to scaling, if it is known.  Default: averaged over 0.8 to
         2.5, by how well each describes the sizes.  A value that is given is believed: a wrong one may fit well, and then
         the answer is wrong without a doubt being raised.
+    aspect
+        The lattices are L x ... x L x aspect L.  On elongated ones the two walls between coexisting phases are far apart,
+        so that already small L give the interface tension.
     client
         A `dask.distributed.Client`: every size is then a task of its cluster.  The numbers are the same.  With `out`, all
         workers must see its folder.
@@ -113,7 +118,7 @@ def finite_size_scaling(
     if bracket is None:
         raise ValueError(f"bracket is missing: two values of {coupling} with the transition between them.")
     ends = check_bracket(bracket, coupling)
-    families = {L: family_of(model, coupling, couplings, L=L) for L in lengths}
+    families = {L: _family(model, coupling, couplings, L, aspect) for L in lengths}
     kind = order_of(families[lengths[0]], ends) if order is None else order
     if kind not in ("first", "second"):
         raise ValueError(f"order must be 'first' or 'second'; got {order!r}.")
@@ -127,7 +132,8 @@ def finite_size_scaling(
     used = points.request() if kind == "first" else asdict(critical)
     unused = {name: value for name, value in (points.request() | ladders.request()).items() if name not in used}
     _warn_of_unused(kind, unused, used)
-    identity = {"order": kind, "model": family.name, "coupling": coupling, "couplings": dict(couplings)}
+    geometry: dict[str, Any] = {"aspect": int(aspect)} if aspect != 1 else {}
+    identity = {"order": kind, "model": family.name, "coupling": coupling, "couplings": dict(couplings), **geometry}
     request = request_of("finite_size_scaling", identity, used)
     middle = 0.5 * sum(ends)
     models = [family.at(middle) for family in families.values()]
@@ -151,10 +157,23 @@ def finite_size_scaling(
                 workflow="finite_size_scaling",
                 coupling=coupling,
                 order=kind,
+                aspect=int(aspect),
                 trusted=int(not why),
                 why=why,
             )
         )
+
+
+def _family(model: Model, coupling: str, couplings: dict[str, Any], L: int, aspect: Any) -> ModelFamily:
+    """The model on one of the lattices."""
+    if isinstance(aspect, bool) or not isinstance(aspect, int | np.integer) or aspect < 1:
+        raise ValueError(f"aspect must be a whole number of at least 1; got {aspect!r}.")
+    if aspect == 1:
+        return family_of(model, coupling, couplings, L=L)
+    if not isinstance(model, str):
+        raise ValueError("aspect is for models with a name, such as 'phi6'; a function takes its lattice from L alone.")
+    others = {name: value for name, value in couplings.items() if name != "dim"}
+    return family_of(model, coupling, others, shape=(L,) * (int(couplings.get("dim", 2)) - 1) + (int(aspect) * L,))
 
 
 def check_sizes(sizes: Any) -> list[int]:

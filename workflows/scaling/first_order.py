@@ -4,8 +4,8 @@ With m equal ordered phases (two for phi -> -phi) both phases have the same weig
 
     c*(L) = c_inf + log(m) / |d log odds / dc|        (2 log 2 / (V dq) for mu2),
 
-up to corrections that fall exponentially with L, A exp(-L/xi), and the valley of P(q) deepens as 2 sigma L^(d-1), sigma the
-interface tension.
+up to corrections that fall exponentially with L, A exp(-L/xi).  The plateau of P(q) between the phases gives the interface
+tension sigma, see `observables.interfaces`.
 """
 
 from __future__ import annotations
@@ -188,15 +188,14 @@ def _corrected(points: Array, error: Array, sizes: Array, first: int) -> Fit:
 
 def _add_tension(result: xr.Dataset) -> None:
     """The interface tension of the infinite lattice."""
-    if "interface_tension" not in result:
+    if "plateau" not in result:
         return
-    sizes = result["size"].values
-    # barrier = 2 sigma L^(d-1) + a constant: a straight line over the area of the walls.
-    known = np.isfinite(result["barrier"].values)
-    area = (result["barrier"] / result["interface_tension"]).values[known]
-    if len(np.unique(area.round(6))) >= FEWEST_SIZES:
+    known = np.isfinite(result["plateau"].values)
+    sizes, area = result["size"].values[known], result["wall_area"].values[known]
+    if len(sizes) >= FEWEST_SIZES:
+        # plateau = 2 sigma A + known terms + a constant: a straight line over the area of the walls, from the size on from
+        # which these are flat and apart.
         design = np.stack([area, np.ones(len(area))], axis=1)
-        barrier, error = (result[name].values[known] for name in ("barrier", "barrier_err"))
-        # Straight only where the walls are flat and far apart, so the error has to cover deviations from the line.
-        fit = widened(largest_sizes(design, barrier, error, sizes[known]))
-        add_fit(result, "interface_tension_infinite", fit, 0, sizes[known])
+        plateau = (result["plateau"] - result["wall_term"]).values[known]
+        fit = largest_sizes(design, plateau, result["plateau_err"].values[known], sizes)
+        add_fit(result, "interface_tension_infinite", fit if not fit.p_value < ACCEPTED else widened(fit), 0, sizes)

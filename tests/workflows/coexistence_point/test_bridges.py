@@ -146,6 +146,7 @@ def test_sizes_without_a_barrier_are_shown_without_one():
     sizes = np.array([16, 24, 40, 128])
     barrier = np.array([9.0, 14.0, 23.0, np.nan])
     columns = {"mu2": 2.2834 + 0.8 / sizes**2, "barrier": barrier, "interface_tension": barrier / (2 * sizes)}
+    columns |= {"plateau": barrier - 3, "wall_area": 2.0 * sizes, "wall_term": -np.log(sizes)}
     columns["latent_heat"] = 0.9 * sizes**2
     data = {name: ("size", values) for name, values in columns.items()}
     data |= {f"{name}_err": ("size", 0.01 * values) for name, values in columns.items()}
