@@ -8,10 +8,10 @@ with m equal ordered phases and N directions that a wall may have
 
 flat in f but for a tilt by the odds of the phases, which the weights w_d and w_o take out in the middle.  a(L) sums over
 the shapes of a wall at a given place; in two dimensions it is the closed path of a random walk, a^2 = kappa/(2 pi L), with
-the stiffness kappa = sigma + sigma'' of the wall, which is sigma if all directions are alike (Fisher 1984, J. Stat. Phys. 34,
-667; Brezin and Zinn-Justin 1985, Nucl. Phys. B 257, 867, in any dimension).  The free energy -log of the left side thus gives
-sigma as a slope over 2 A once the known terms are taken out.  The depth of the valley below the peaks, which is often used
-instead, has the widths of the peaks in it as well.
+the stiffness kappa = sigma + sigma'' of the wall, which is sigma if all directions are alike (Fisher 1984, J. Stat. Phys.
+34, 667; Brezin and Zinn-Justin 1985, Nucl. Phys. B 257, 867, in any dimension).  The free energy -log of the left side thus
+gives sigma as a slope over 2 A once the known terms are taken out.  The depth of the valley below the peaks, which is often
+used instead, has the widths of the peaks in it as well.
 """
 
 from __future__ import annotations
@@ -129,10 +129,11 @@ class Walls(NamedTuple):
         known = (3 - dimension) * math.log(side) - 2 * math.log(longest) - math.log(directions * math.sqrt(multiplicity))
         return Walls(2 * area, known, dimension)
 
-    def tension(self, plateau: float, error: float) -> tuple[float, float]:
-        """sigma from the plateau of this lattice alone, and its error, which covers the unknown constant.
+    def tension(self, plateau: float, error: float, bend: float = 0.0) -> tuple[float, float]:
+        """sigma from the plateau of this lattice alone, and its error; NaN where the plateau is too low for two walls.
 
-        In two dimensions the constant is -log(kappa/2 pi) with kappa = sigma; in others it is taken to be zero.
+        In two dimensions the constant is -log(kappa/2 pi) with kappa = sigma; in others it is taken to be zero.  The error
+        covers what is not known of it, and a plateau that is not flat by as much as it is bent.
         """
         rest = plateau - self.known
         slope = self.area
@@ -143,4 +144,4 @@ class Walls(NamedTuple):
         else:
             sigma = rest / self.area
         unknown = UNKNOWN_CONSTANT.get(self.dimension, UNKNOWN_ELSEWHERE)
-        return sigma, math.hypot(error, unknown) / slope
+        return sigma, math.hypot(error, unknown, bend) / slope

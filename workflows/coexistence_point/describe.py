@@ -120,17 +120,18 @@ def _add_heights(
 def _add_walls(
     result: xr.Dataset, pool: observables.Pool, shape: tuple[int, ...], phases: TwoPhases, here: dict[str, Any]
 ) -> None:
-    """The plateau of P between the phases, and the tension of the walls that it consists of; NaN without two peaks."""
+    """The plateau of P between the phases, and the tension of the walls that it consists of, where there are any."""
     if len(shape) < 2 or not np.isfinite(result["barrier"]):
         return
     found = observables.mixed_states(pool, by=phases.by, cut=phases.cut, **here)
     for name in ("plateau", "plateau_bend"):
         result[name], result[f"{name}_err"] = found[name].variable, found[f"{name}_err"].variable
     walls = Walls.across(shape)
-    tension = walls.tension(float(found["plateau"]), float(found["plateau_err"]))
+    tension = walls.tension(*(float(found[name]) for name in ("plateau", "plateau_err", "plateau_bend")))
     words = {"long_name": "interface tension, from the plateau of P(q)", "units": "nats per site of wall"}
     for end, value in zip(("", "_err"), tension, strict=True):
-        result[f"interface_tension{end}"] = xr.Variable((), value, words)
+        if np.isfinite(value):
+            result[f"interface_tension{end}"] = xr.Variable((), value, words)
     words = {"long_name": "area of two walls across the lattice", "units": "sites"}
     result["wall_area"] = xr.Variable((), walls.area, words)
     words = {"long_name": "known terms of the plateau beside the tension", "units": "nats"}
