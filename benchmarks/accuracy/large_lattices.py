@@ -1,12 +1,13 @@
 """Coexistence points of phi^6 from both phases apart, from small to large lattices: the finite-size law, errors, and cost.
 
-    python -m benchmarks.accuracy.large_lattices 16 24 40 64            minutes
+    python -m benchmarks.accuracy.large_lattices 8 12 16 24 40 64       minutes
     python -m benchmarks.accuracy.large_lattices 64 --seeds 8           error bars, from the scatter of seeds
-    python -m benchmarks.accuracy.large_lattices 128 256                an hour
-    python -m benchmarks.accuracy.large_lattices --table                what is kept
+    python -m benchmarks.accuracy.large_lattices 128 256                forty minutes
+    python -m benchmarks.accuracy.large_lattices --table --figure docs/figures/large_lattices.png     what is kept
 
-Every run is `workflows.coexistence(L, method="phases", error=...)`, kept in out/large_lattices, so that a script that was
-stopped goes on where it was.  With one ordered phase of either sign the points follow
+Every run is `workflows.coexistence(L, method="phases", error=...)`, or "crossing" for L <= 12, where the phases are not
+metastable; it is kept in out/large_lattices, so that a script that was stopped goes on where it was.  With one ordered phase
+of either sign the points follow
 
     mu2*(L) = mu2_inf + 2 log 2 / (V dq)
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -29,6 +30,7 @@ from benchmarks import harness
 FOLDER = harness.OUT / "large_lattices"
 ERRORS = {16: 3e-4, 24: 1e-4, 40: 6e-5, 64: 3e-5, 128: 1e-5, 256: 5e-6}  # of mu2, that are asked for
 SMALLEST = 24  # from which on the law is fitted
+CROSSED = 12  # up to which chains cross between the phases
 NATS = 0.1
 BRACKET = (2.27, 2.30)
 
@@ -40,11 +42,12 @@ def measure(L: int, seed: int) -> dict[str, Any]:
     if path.exists():
         return json.loads(path.read_text())
     timer = harness.Timer()
-    found = workflows.coexistence(
-        L=L, bracket=BRACKET, method="phases", error=ERRORS.get(L), seed=seed, progress=False
-    )
-    row: dict[str, Any] = {"L": L, "seed": seed, **timer.costs(), "trusted": int(found.trusted), "why": found.why}
-    row |= {name: float(found[name]) for name in ("mu2", "mu2_err", "log_odds_err", "log_odds_slope", "mixed_weight")}
+    method = "crossing" if L <= CROSSED else "phases"
+    found = workflows.coexistence(L=L, bracket=BRACKET, method=method, error=ERRORS.get(L), seed=seed, progress=False)
+    row: dict[str, Any] = {"L": L, "seed": seed, "method": method, **timer.costs()}
+    row |= {"trusted": int(found.trusted), "why": found.why}
+    row |= {name: float(found[name]) for name in ("mu2", "mu2_err", "log_odds_slope")}
+    row["log_odds_err"] = row["mu2_err"] * abs(row["log_odds_slope"])
     row["site_gradients"] = float(found.attrs["gradients"]) * L**2
     for phase in found["phase"].values:
         for name in ("log_z", "log_z_err", "q", "q_err"):
@@ -53,9 +56,13 @@ def measure(L: int, seed: int) -> dict[str, Any]:
     return row
 
 
+def law(row: dict[str, Any]) -> float:
+    """mu2*(L) - mu2_inf"""
+    return 2 * np.log(2) / (row["L"] ** 2 * (row["q_ordered"] - row["q_disordered"]))
+
+
 def show(row: dict[str, Any], table: harness.Table) -> None:
-    jump = row["q_ordered"] - row["q_disordered"]
-    infinite = row["mu2"] - 2 * np.log(2) / (row["L"] ** 2 * jump)
+    infinite = row["mu2"] - law(row)
     table.add(
         row["L"],
         row["seed"],
@@ -85,6 +92,49 @@ COLUMNS = {
 }
 
 
+class Infinite(NamedTuple):
+    """The infinite lattice from the points of L >= SMALLEST."""
+
+    mu2: float
+    error: float
+    chi2: float
+    dof: int
+
+    @staticmethod
+    def of(rows: list[dict[str, Any]]) -> Infinite:
+        fitted = [row for row in rows if row["L"] >= SMALLEST]
+        moved = np.array([row["mu2"] - law(row) for row in fitted])
+        error = np.array([row["mu2_err"] for row in fitted])
+        mean, width = float(np.average(moved, weights=error**-2)), float(np.sum(error**-2.0) ** -0.5)
+        return Infinite(mean, width, float((((moved - mean) / error) ** 2).sum()), len(fitted) - 1)
+
+
+def draw(rows: list[dict[str, Any]], path: str) -> None:
+    """mu2* over L with the law, and what is left of it when the law is taken out."""
+    from observables.figure_style import COLOURS, panels
+
+    infinite = Infinite.of(rows)
+    drawing, (left, right) = panels(2)
+    size, error = np.array([row["L"] for row in rows], float), np.array([row["mu2_err"] for row in rows])
+    above = np.array([row["mu2"] for row in rows]) - infinite.mu2
+    expected = np.array([law(row) for row in rows])
+    side = size * np.exp(0.02 * (np.array([row["seed"] for row in rows]) - 3.5))  # seeds beside each other
+    look: Any = {"fmt": "o", "markersize": 3, "linewidth": 1, "color": COLOURS[0]}
+    left.errorbar(size, above, error, **look)
+    order = np.argsort(size)
+    left.plot(size[order], expected[order], color=COLOURS[1], label=r"$2 \log 2 / (V \Delta q)$")
+    left.set(xscale="log", yscale="log", xlabel="$L$", ylabel=r"$\mu^2_*(L) - \mu^2_\infty$")
+    left.legend()
+    right.errorbar(side, (above - expected) / error, 1.0, **look)
+    right.axhline(0.0, color=COLOURS[1])
+    right.set(xscale="log", xlabel="$L$", ylabel="distance from the law in errors")
+    for ax in (left, right):
+        ax.set_xticks(sorted(set(size)), [f"{L:g}" for L in sorted(set(size))])
+        ax.minorticks_off()
+    drawing.suptitle(rf"$\phi^6$: $\mu^2_\infty = {infinite.mu2:.6f} \pm {infinite.error:.6f}$")
+    drawing.savefig(path, dpi=150)
+
+
 def summary(rows: list[dict[str, Any]]) -> None:
     """Scatter of seeds, the law, and the cost."""
     sizes = sorted({row["L"] for row in rows})
@@ -99,18 +149,14 @@ def summary(rows: list[dict[str, Any]]) -> None:
                 f"L = {L}, {len(some)} seeds: mean {mean:.6f} +- {np.sum(error**-2.0) ** -0.5:.1e}, sum of z^2 {chi2:.1f} "
                 f"for {len(some) - 1} (p = {p:.2f})"
             )
-    fitted = [row for row in rows if row["L"] >= SMALLEST]
-    if len({row["L"] for row in fitted}) > 1:
-        jump = np.array([row["q_ordered"] - row["q_disordered"] for row in fitted])
-        volume = np.array([row["L"] ** 2 for row in fitted])
-        moved = np.array([row["mu2"] for row in fitted]) - 2 * np.log(2) / (volume * jump)
-        error = np.array([row["mu2_err"] for row in fitted])
-        mean = np.average(moved, weights=error**-2)
-        chi2, dof = float((((moved - mean) / error) ** 2).sum()), len(fitted) - 1
+    if len({row["L"] for row in rows if row["L"] >= SMALLEST}) > 1:
+        mean, error, chi2, dof = Infinite.of(rows)
         print(
-            f"law, L >= {SMALLEST}: mu2_inf = {mean:.7f} +- {np.sum(error**-2.0) ** -0.5:.1e}, chi^2 {chi2:.1f} for {dof} "
+            f"law, L >= {SMALLEST}: mu2_inf = {mean:.7f} +- {error:.1e}, chi^2 {chi2:.1f} for {dof} "
             f"(p = {stats.chi2.sf(chi2, dof):.2f})"
         )
+    rows = [row for row in rows if row["L"] > CROSSED]
+    sizes = sorted({row["L"] for row in rows})
     if len(sizes) > 1:
         volume = np.array([row["L"] ** 2 for row in rows], float)
         to_nats = np.array([row["cpu_seconds"] * (row["log_odds_err"] / NATS) ** 2 for row in rows])
@@ -132,6 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--table", action="store_true", help="run nothing; show what is kept")
+    parser.add_argument("--figure", metavar="FILE", help="draw the points and their distance from the law")
     chosen = parser.parse_args(arguments)
     table = harness.Table(COLUMNS)
     if chosen.table:
@@ -146,6 +193,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 rows.append(measure(L, seed))
                 show(rows[-1], table)
     summary(rows)
+    if chosen.figure:
+        draw(rows, chosen.figure)
 
 
 if __name__ == "__main__":

@@ -83,6 +83,8 @@ ENTRIES = [
     _workflow("coexistence_L16", "coexistence --L 16 --bracket 2.27 2.30", 1),
     _workflow("partition_function", "zbeta --L 16 --set mu2=2.2866 --beta 0 1.2 121", 3),
     _workflow("scaling_phi6", "fss --sizes 8 12 16 24 --bracket 2.25 2.33", 5),
+    _workflow("tension_elongated", "fss --sizes 8 12 16 20 --aspect 4 --bracket 2.27 2.32", 12),
+    _workflow("tension_squares", "fss --sizes 16 20 24 32 40 --bracket 2.27 2.32", 14),
     _workflow("scaling_phi4", "fss --model phi4 --set lam=0.25 --sizes 8 12 16 24 32 --bracket -1.35 -1.20", 20),
     _workflow("coexistence_L64", "coexistence --L 64 --bracket 2.27 2.30 --method crossing", 30),
     _benchmark("few_crossings", "accuracy.few_crossings", 1),

@@ -36,7 +36,6 @@ EVEN = 3.0  # nats of log odds, within which the long bridges are run
 TOO_FAR = 12.0  # nats at the coupling of long bridges, beyond which they are run again where they say that the point is
 DEFAULT_ERROR = 0.1  # of the log odds, in nats
 ODD = ("m", "m_err")  # the bridge to an ordered phase has one of two signs
-RESERVE = 0.85  # of the error that was asked for is aimed at: one from a few groups is itself uncertain
 MISSED = 2.0  # times the error that was asked for, above which the answer is not what was asked for
 
 
@@ -85,7 +84,7 @@ class BridgedPoint:
         shares = np.sqrt(odds.lengths / odds.lengths.sum())
         phases = lattices.phase_fields(self._field(at))
         return [
-            self._bridge(phases[name], at, name, "bridge", self.settings, error=float(RESERVE * error * share))
+            self._bridge(phases[name], at, name, "bridge", self.settings, error=float(error * share))
             for name, share in zip(PHASES, shares, strict=True)
         ]
 

@@ -8,6 +8,7 @@ import observables
 import quenchphys as qp
 from lattices.phase_field import PhaseField
 from quenchphys.bridging.placement import error_of, integrals, lengths, log_volumes
+from quenchphys.samplers.bridge_chains import RESERVE, excess_of
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +80,12 @@ def test_the_error_that_decides_when_to_stop():
     few = [error_of(energy[:, i : i + 16], draws[i : i + 16], betas) for i in range(0, 8000, 16)]
     assert 4 * np.sqrt(np.mean(np.square(few))) == pytest.approx(truth, rel=0.03)
     assert np.std(few) / np.mean(few) < 0.15
+    # Neither of the two estimates may exceed what was asked for.
+    for i in range(0, 800, 16):
+        groups = slice(i, i + 16)
+        stated = integrals(energy[:, groups], draws[groups], betas)[:, -1].std(ddof=1) / 4
+        both = max(stated, error_of(energy[:, groups], draws[groups], betas) / RESERVE)
+        assert excess_of(energy[:, groups], draws[groups], betas, 0.5) == pytest.approx(both / 0.5)
 
 
 @pytest.mark.parametrize(
