@@ -114,7 +114,7 @@ class Uncertain:
         own = np.einsum("it...,tii->it...", g**2, families.covariance)
         uncertainty = np.einsum("it...,ti->t...", own, 1 / families.freedom)
         freedom = np.divide(own.sum(axis=0), uncertainty, out=np.ones_like(variance), where=uncertainty > 0)
-        return Variance(variance, np.clip(freedom, 1.0, MOST_FREEDOM))
+        return Variance(variance, freedom).within_limits()
 
     def log_correction(self, error: Array) -> Array:
         """The correction of log Z, the logarithm of the mean Z of the blocks, for its bias, given its error.
@@ -131,6 +131,10 @@ class Uncertain:
         if not self.found.pool.of_ladders or self.found.moved is not None:
             return np.zeros_like(error)
         nested = all(replica.live is not None for replica in self.found.pool.replicas)
+        if self.families is not None and len(self.found.log_z) == 1 and not nested:
+            # A family that carries nearly all of Z makes the error large, but Z no more likely to be low: first order only.
+            variance = Variance(np.maximum(self.families.first_order, 0), self.families.first_freedom)
+            error = np.sqrt(variance.value) if self._plain else _together([variance.within_limits()])
         return error**2 / 2 * (1 - len(self.found.log_z) if nested else 1)
 
 
@@ -139,6 +143,10 @@ class Variance(NamedTuple):
 
     value: Array
     freedom: Array
+
+    def within_limits(self) -> Variance:
+        """The same with the degrees of freedom that families can have."""
+        return self._replace(freedom=np.clip(self.freedom, 1.0, MOST_FREEDOM))
 
 
 def _together(estimates: list[Variance]) -> Array:
