@@ -54,12 +54,10 @@ class Genealogy(NamedTuple):
 
     A sum of squares sum s^2 of normal family sums has the relative variance 2 sum s^4 / (3 (sum s^2)^2), which is 2/freedom.
     """
-    first_order: Array
-    """(T,): the variance of log Z to first order, twice the bias of log Z"""
-    first_freedom: Array
-    """(T,): its degrees of freedom"""
     largest: Array
-    """(T,): the largest share of Z that one family carries; 0 for nested ladders, which have no families"""
+    """(T,): the largest share of Z that one family carries; 0 where no family is left out"""
+    left_out: tuple[Array, Array] | None = None
+    """covariance and freedom with each family left out in turn instead of first order, for a single ladder"""
 
 
 class Squares(NamedTuple):
@@ -67,14 +65,14 @@ class Squares(NamedTuple):
 
     second: Array  # (T, F, F)
     fourth: Array  # (T, F) squares of what each family adds to the variance
-    first_order: Array  # (T,) of log Z
-    first_fourth: Array  # (T,)
+    left_second: Array  # the same with each family left out
+    left_fourth: Array
     largest: Array  # (T,) a maximum, not a sum
 
     @classmethod
     def of(cls, second: Array, fourth: Array) -> Squares:
-        """Those of first order, without families."""
-        return cls(second, fourth, second[:, 0, 0], fourth[:, 0], np.zeros(len(second)))
+        """Those of first order, where no family is left out."""
+        return cls(second, fourth, second, fourth, np.zeros(len(second)))
 
     def add(self, other: Squares, some: Array | slice = slice(None)) -> None:
         """Add those of some of the targets, in place."""
@@ -85,7 +83,8 @@ class Squares(NamedTuple):
 
 def _none(targets: int, size: int) -> Squares:
     """Sums to begin with."""
-    return Squares(np.zeros((targets, size, size)), np.zeros((targets, size)), *np.zeros((3, targets)))
+    second, fourth = (targets, size, size), (targets, size)
+    return Squares(np.zeros(second), np.zeros(fourth), np.zeros(second), np.zeros(fourth), np.zeros(targets))
 
 
 def read_genealogy(found: Estimate, lag: int | None = None) -> Genealogy:
@@ -125,17 +124,13 @@ def read_genealogy(found: Estimate, lag: int | None = None) -> Genealogy:
                         "each, and errors='replicas'."
                     )
                 result.add(squares, some)
-    return Genealogy(
-        covariance=result.second,
-        freedom=_freedom(np.diagonal(result.second, axis1=1, axis2=2), result.fourth),
-        first_order=result.first_order,
-        first_freedom=_freedom(result.first_order, result.first_fourth),
-        largest=result.largest,
-    )
+    left_out = (result.left_second, _freedom(result.left_second, result.left_fourth)) if single else None
+    return Genealogy(result.second, _freedom(result.second, result.fourth), result.largest, left_out)
 
 
-def _freedom(variance: Array, fourth: Array) -> Array:
+def _freedom(covariance: Array, fourth: Array) -> Array:
     """3 V^2 / sum of squares of what each family adds to V; 3 where there is nothing."""
+    variance = np.diagonal(covariance, axis1=1, axis2=2)
     return 3 * np.divide(variance**2, fourth, out=np.ones_like(fourth), where=fourth > 0)
 
 
@@ -286,19 +281,24 @@ def _products(a: Array, b: Array, most: float | None) -> Squares:
     found = Squares.of(np.einsum("itf,itg->tfg", b, b) + ab + ab.transpose(0, 2, 1), (each**2).sum(axis=0))
     if most is None:
         return found
-    before, all_of_it = without_each(a, most), without_each(a + b, most)
-    second = np.einsum("itf,itg->tfg", all_of_it, all_of_it) - np.einsum("itf,itg->tfg", before, before)
-    fourth = ((all_of_it**2 - before**2) ** 2).sum(axis=0)
-    return found._replace(second=second, fourth=fourth, largest=np.minimum((a + b)[:, :, 0], most).max(axis=0))
+    factor = left_out_factors((a + b)[:, :, :1], a.shape[2], most)
+    # One factor for A and A + B: with one of its own, A could take away more than A + B brings.
+    before, both = factor * a, factor * (a + b)
+    second = np.einsum("itf,itg->tfg", both, both) - np.einsum("itf,itg->tfg", before, before)
+    fourth = ((factor**2 * each) ** 2).sum(axis=0)
+    largest = np.minimum((a + b)[:, :, 0], most).max(axis=0)
+    return found._replace(left_second=second, left_fourth=fourth, largest=largest)
 
 
-def without_each(sums: Array, most: float) -> Array:
-    """How much higher log Z and the means are than without each family, (families, T, F), from its sums of psi.
+def left_out_factors(share: Array, size: int, most: float) -> Array:
+    """How much more than to first order log Z and the means change without each family, (families, T, size).
 
-    -log(1 - s) and s_O/(1 - s): Z (1 - s) and Z <O> - Z (s_O + s <O>) are what the other families leave.
+    -log(1 - s)/s and 1/(1 - s), s the share (families, T, 1) of Z: Z (1 - s) and Z <O> - Z (s_O + s <O>) are what the other
+    families leave.
     """
-    left = 1 - np.minimum(sums[:, :, :1], most)
-    return np.concatenate([-np.log(left), sums[:, :, 1:] / left], axis=2)
+    s = np.minimum(share, most)
+    log = np.divide(-np.log1p(-s), s, out=np.ones_like(s), where=s != 0)
+    return np.concatenate([log, np.repeat(1 / (1 - s), size - 1, axis=2)], axis=2)
 
 
 _lags: WeakKeyDictionary[Replica, int] = WeakKeyDictionary()

@@ -7,7 +7,7 @@ from scipy import stats
 import observables
 from observables.estimation.errors import Uncertain, Variance, _together, student_ratio
 from observables.estimation.estimator import estimate
-from observables.estimation.genealogy import choose_lag, read_genealogy, without_each
+from observables.estimation.genealogy import choose_lag, left_out_factors, read_genealogy
 from observables.estimation.moments import Columns, no_moments
 from observables.estimation.targets import Targets
 from tests.support import synthetic
@@ -177,19 +177,18 @@ def test_a_family_is_left_out_as_in_a_jackknife():
     weight[0], value[0] = 2000.0, 3.0
     mean = weight @ value / weight.sum()
     sums = np.stack([weight / weight.sum() - 1 / 500, weight * (value - mean) / weight.sum()], axis=1)
-    found = without_each(sums[:, None], 0.99)[:, 0]
+    found = sums * left_out_factors(sums[:, None, :1], 2, 0.99)[:, 0]
     left = weight.sum() - weight
     expected = np.stack([-np.log(left / 499 * 500 / weight.sum()), mean - (weight @ value - weight * value) / left], axis=1)
     np.testing.assert_allclose(found, expected, rtol=0.02, atol=1e-5)
     assert found[0, 0] > 1.5 > 1 > sums[0, 0]
     # However much a family carries, something is left.
-    assert without_each(np.array([[[1.2, 0.1]]]), 0.9).ravel() == pytest.approx([np.log(10), 1.0])
+    assert left_out_factors(np.array([[[1.2]]]), 2, 0.9).ravel() == pytest.approx([np.log(10) / 0.9, 10.0])
 
 
 def test_replicas_leave_no_family_out():
     families = read_genealogy(share_of_rare_phase(rare_phase(1, replicas=2)))
-    np.testing.assert_array_equal(families.covariance[:, 0, 0], families.first_order)
-    assert families.largest == 0
+    assert families.left_out is None and families.largest == 0
 
 
 def test_bias_of_log_z_is_that_of_first_order():
@@ -198,8 +197,8 @@ def test_bias_of_log_z_is_that_of_first_order():
     found = estimate(pool, Targets.grid(pool, 1.0, {}), no_moments, check=False)
     families = read_genealogy(found)
     answer = observables.partition_function(pool, errors="genealogy")
-    assert float(answer.log_z) == pytest.approx(found.log_z[0, 0] + families.first_order[0] / 2)
-    assert float(answer.log_z_err) ** 2 > 1.5 * families.first_order[0]
+    assert float(answer.log_z) == pytest.approx(found.log_z[0, 0] + families.covariance[0, 0, 0] / 2)
+    assert float(answer.log_z_err) ** 2 > 1.5 * families.covariance[0, 0, 0]
 
 
 def test_a_single_ladder_says_that_one_lineage_decides():
