@@ -21,6 +21,8 @@ from quenchphys.walk import Walk
 
 Array = np.ndarray
 
+MOST_OF_Z = 0.5  # one family with a larger share decides alone what a single ladder says
+
 
 def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
     """The quality of a ladder, replica by replica, for the target exp(-beta U).
@@ -48,6 +50,7 @@ def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
     log_z                of each replica by itself; log_z_quadrature by the textbook route
     volume_shift         log G of the last level: self-consistent (WHAM) minus telescoped
     replica_spread       standard deviation of log Z over replicas; genealogy_error what their genealogies predict
+    largest_family       largest share of Z that descends from one particle (some levels back), if there is one replica
 
     Examples
     --------
@@ -92,8 +95,11 @@ def _diagnosis(found: Estimate, beta: float, families: Genealogy | None = None) 
         result = result.merge(_occupancy(pool, longest))
     result["replica_spread"] = float(np.std(found.log_z[:, 0], ddof=1)) if len(found.log_z) > 1 else np.nan
     if all(replica.parent is not None or replica.live is not None for replica in replicas):
-        error = float(Uncertain(found, "genealogy", families).of(lambda log_z, mean: log_z).error[0])
+        uncertain = Uncertain(found, "genealogy", families)
+        error = float(uncertain.of(lambda log_z, mean: log_z).error[0])
         result["genealogy_error"] = error * np.sqrt(len(found.log_z))
+        if len(found.log_z) == 1 and uncertain.families is not None and replicas[0].live is None:
+            result["largest_family"] = float(uncertain.families.largest[0])
     return result.assign_coords(beta=beta).assign_attrs(pool.attrs)
 
 
@@ -249,6 +255,11 @@ def _warnings(pool: Pool, found: xr.Dataset) -> list[str]:
         )
     if found["lineages"].min().item() < 5:
         lines.append("WARNING: fewer than 5 lineages survive; use more particles or more mutation.")
+    if "largest_family" in found and found["largest_family"].item() > MOST_OF_Z:
+        lines.append(
+            f"WARNING: {found['largest_family'].item():.0%} of Z descends from one particle; the errors of a single replica "
+            "with so few lineages are not reliable: run several replicas."
+        )
     expected = found.get("genealogy_error")
     if expected is not None and abs(found["volume_shift"].mean().item()) > 3 * max(expected.item(), 1e-3):
         lines.append("WARNING: the self-consistent volumes contradict the telescoped ones.")

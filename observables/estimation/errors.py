@@ -81,7 +81,7 @@ class Uncertain:
             if self._jackknifed:
                 estimates.append(self._jackknife(function))
             if self.families is not None:
-                estimates.append(self._delta(function, self.families))
+                estimates.append(self._from_families(function, self.families))
             error = np.sqrt(estimates[0].value) if self._plain else _together(estimates)
         # The mean of an observable that is undefined for some samples is undefined, and so is its error.
         return Answer(value, np.where(np.isnan(value), np.nan, error))
@@ -93,11 +93,20 @@ class Uncertain:
         variance = (len(blocks) - 1) * without.var(axis=0)
         return Variance(variance, np.full_like(variance, len(blocks) - 1.0))
 
-    def _delta(self, function: Function, families: Genealogy) -> Variance:
+    def _from_families(self, function: Function, families: Genealogy) -> Variance:
+        """To first order; in a single ladder with each family left out, where that is more."""
+        first = self._delta(function, families.covariance, families.freedom)
+        if families.left_out is None:
+            return first
+        left_out = self._delta(function, *families.left_out)
+        more = left_out.value > first.value
+        return Variance(*(np.where(more, one, other) for one, other in zip(left_out, first, strict=True)))
+
+    def _delta(self, function: Function, covariance: Array, freedom: Array) -> Variance:
         """g C g with C the covariance of log Z and the means, g the gradient by central differences."""
         log_z, mean = self.found.pooled()
         mean = np.nan_to_num(mean)
-        step = 1e-3 * np.sqrt(np.maximum(np.diagonal(families.covariance, axis1=1, axis2=2), 0))
+        step = 1e-3 * np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0))
         gradient = []
         for i in range(step.shape[1]):
             h = np.where(step[:, i] > 0, step[:, i], 1e-12)
@@ -109,12 +118,12 @@ class Uncertain:
             shape = (-1, *([1] * (np.ndim(sides[0]) - 1)))
             gradient.append((sides[0] - sides[1]) / (2 * h).reshape(shape))
         g = np.array(gradient)  # (1 + m, T, ...)
-        variance = np.maximum(np.einsum("it...,tij,jt...->t...", g, families.covariance, g), 0)
+        variance = np.maximum(np.einsum("it...,tij,jt...->t...", g, covariance, g), 0)
         # Every moment has its own freedom; an answer has the mean of 1/freedom, by what each contributes to it.
-        own = np.einsum("it...,tii->it...", g**2, families.covariance)
-        uncertainty = np.einsum("it...,ti->t...", own, 1 / families.freedom)
-        freedom = np.divide(own.sum(axis=0), uncertainty, out=np.ones_like(variance), where=uncertainty > 0)
-        return Variance(variance, np.clip(freedom, 1.0, MOST_FREEDOM))
+        own = np.einsum("it...,tii->it...", g**2, covariance)
+        uncertainty = np.einsum("it...,ti->t...", own, 1 / freedom)
+        total = np.divide(own.sum(axis=0), uncertainty, out=np.ones_like(variance), where=uncertainty > 0)
+        return Variance(variance, np.clip(total, 1.0, MOST_FREEDOM))
 
     def log_correction(self, error: Array) -> Array:
         """The correction of log Z, the logarithm of the mean Z of the blocks, for its bias, given its error.
@@ -131,6 +140,10 @@ class Uncertain:
         if not self.found.pool.of_ladders or self.found.moved is not None:
             return np.zeros_like(error)
         nested = all(replica.live is not None for replica in self.found.pool.replicas)
+        if self.families is not None and len(self.found.log_z) == 1 and not nested:
+            # A family that carries nearly all of Z makes the error large, but Z no more likely to be low: first order only.
+            first = self._delta(lambda log_z, mean: log_z, self.families.covariance, self.families.freedom)
+            error = np.sqrt(first.value) if self._plain else _together([first])
         return error**2 / 2 * (1 - len(self.found.log_z) if nested else 1)
 
 

@@ -13,7 +13,13 @@ Particles with a common ancestor are correlated, those without are nearly not, h
 (sum of psi in the family)^2: Chan and Lai (2013), Lee and Whiteley (2018).  Lineages coalesce in long ladders, so the
 ancestor is taken a limited number of levels back: Olsson and Douc (2019).  Here a ladder is cut into stretches of `lag`
 levels; a stretch with the sum B, and the stretch before it with the sum A, are grouped by the ancestors at the
-beginning of the stretch before, and contribute B^2 + 2AB.  The prior draws count as the level before the first.
+beginning of the stretch before, and contribute (A + B)^2 - A^2.  The prior draws count as the level before the first.
+
+First order is not enough where one family carries nearly all of Z: it moves log Z by 1, however rare it is, and the means,
+which are its own, not at all.  Without a family that carries the share s of Z, log Z would be different by log(1 - s), and
+the mean of O by -s_O/(1 - s), with s_O the family's sum of psi for that mean.  A single ladder uses these changes instead
+of s and s_O: the jackknife over families.  Their squares s^2 + s^3 + ... include the skewness of Z.  Several replicas show
+by their scatter what such families do, and use first order.
 """
 
 from __future__ import annotations
@@ -48,6 +54,37 @@ class Genealogy(NamedTuple):
 
     A sum of squares sum s^2 of normal family sums has the relative variance 2 sum s^4 / (3 (sum s^2)^2), which is 2/freedom.
     """
+    largest: Array
+    """(T,): the largest share of Z that one family carries; 0 where no family is left out"""
+    left_out: tuple[Array, Array] | None = None
+    """covariance and freedom with each family left out in turn instead of first order, for a single ladder"""
+
+
+class Squares(NamedTuple):
+    """Sums over families, which replicas, stretches and couplings add up."""
+
+    second: Array  # (T, F, F)
+    fourth: Array  # (T, F) squares of what each family adds to the variance
+    left_second: Array  # the same with each family left out
+    left_fourth: Array
+    largest: Array  # (T,) a maximum, not a sum
+
+    @classmethod
+    def of(cls, second: Array, fourth: Array) -> Squares:
+        """Those of first order, where no family is left out."""
+        return cls(second, fourth, second, fourth, np.zeros(len(second)))
+
+    def add(self, other: Squares, some: Array | slice = slice(None)) -> None:
+        """Add those of some of the targets, in place."""
+        for mine, its in zip(self[:-1], other[:-1], strict=True):
+            mine[some] += its
+        self.largest[some] = np.maximum(self.largest[some], other.largest)
+
+
+def _none(targets: int, size: int) -> Squares:
+    """Sums to begin with."""
+    second, fourth = (targets, size, size), (targets, size)
+    return Squares(np.zeros(second), np.zeros(fourth), np.zeros(second), np.zeros(fourth), np.zeros(targets))
 
 
 def read_genealogy(found: Estimate, lag: int | None = None) -> Genealogy:
@@ -56,7 +93,7 @@ def read_genealogy(found: Estimate, lag: int | None = None) -> Genealogy:
     mean = np.nan_to_num(mean)
     log_total = log_z + np.log(len(found.log_z))
     size = 1 + mean.shape[1]
-    result, fourth = np.zeros((len(log_z), size, size)), np.zeros((len(log_z), size))
+    result, single = _none(len(log_z), size), len(found.log_z) == 1
     for samples, log_bases in zip(found.pool.blocks, found.pool.log_base, strict=True):
         block = [replica for replica in samples if isinstance(replica, Replica)]
         for group in zip(*(found.targets.along(replica) for replica in block), strict=True):
@@ -78,19 +115,23 @@ def read_genealogy(found: Estimate, lag: int | None = None) -> Genealogy:
             for part in parts:
                 if part.replica.live is None:
                     length = lag if lag is not None else choose_lag(part.replica)
-                    squares, fourths = _families(part, Volumes(part, parts), length)
+                    squares = _families(part, Volumes(part, parts), length, single)
                 elif len(parts) == 1:
-                    squares, fourths = shell_variance(part)
+                    squares = Squares.of(*shell_variance(part))
                 else:
                     raise ValueError(
                         "One nested ladder at each of several couplings has no error estimate; give at least 2 replicas of "
                         "each, and errors='replicas'."
                     )
-                result[some] += squares
-                fourth[some] += fourths
-    variance = np.diagonal(result, axis1=1, axis2=2)
-    freedom = 3 * np.divide(variance**2, fourth, out=np.ones_like(fourth), where=fourth > 0)
-    return Genealogy(result, freedom)
+                result.add(squares, some)
+    left_out = (result.left_second, _freedom(result.left_second, result.left_fourth)) if single else None
+    return Genealogy(result.second, _freedom(result.second, result.fourth), result.largest, left_out)
+
+
+def _freedom(covariance: Array, fourth: Array) -> Array:
+    """3 V^2 / sum of squares of what each family adds to V; 3 where there is nothing."""
+    variance = np.diagonal(covariance, axis1=1, axis2=2)
+    return 3 * np.divide(variance**2, fourth, out=np.ones_like(fourth), where=fourth > 0)
 
 
 class Volumes:
@@ -171,14 +212,16 @@ def response_to_slopes(replica: Replica, slopes: Array) -> Array:
     return hats @ (inverse @ (hats.T @ slopes))
 
 
-def _families(part: Terms, volumes: Volumes, lag: int) -> tuple[Array, Array]:
-    """sum over stretches and families of B^2 + 2AB, (T, F, F), and of the squares of its diagonal, (T, F)."""
+def _families(part: Terms, volumes: Volumes, lag: int, single: bool) -> Squares:
+    """Sums over stretches and families of (A + B)^2 - A^2; in a single ladder each family is left out in turn."""
     replica = part.replica
     if replica.parent is None:
         raise ValueError("This ladder has no genealogy (variable `parent`), so one replica has no error estimate.")
     levels, n = replica.shape
     size = part.shape[0] * part.shape[1]
-    result, fourth = np.zeros((part.shape[0], part.shape[1], part.shape[1])), np.zeros(part.shape)
+    result = _none(*part.shape)
+    # What all other families carry is an average over n particles, and known to 1/sqrt(n) at best.
+    most = 1 - 1 / np.sqrt(n) if single else None
     # Sums by the ancestor at the beginning of a stretch; `before` is that ancestor's own, a stretch earlier.
     before = np.arange(replica.draws)
     a = np.zeros((replica.draws, size))
@@ -189,8 +232,7 @@ def _families(part: Terms, volumes: Volumes, lag: int) -> tuple[Array, Array]:
     while p <= levels:
         ancestor = ancestor[replica.parent[p - 1]]
         if p % lag == 0:
-            squares, fourths = _products(part.about_means(a), part.about_means(one_hot(before, len(a)) @ b))
-            result, fourth = result + squares, fourth + fourths
+            result.add(_products(part.about_means(a), part.about_means(one_hot(before, len(a)) @ b), most))
             a, before, ancestor = b, ancestor, np.arange(n)
             b = np.zeros((n, size))
         family = [ancestor]
@@ -201,8 +243,8 @@ def _families(part: Terms, volumes: Volumes, lag: int) -> tuple[Array, Array]:
         samples = slice(replica.draws + (p - 1) * n, replica.draws + (end - 1) * n)
         b += _family_sums(part, volumes, p, np.array(family), samples, len(b))
         p = end
-    squares, fourths = _products(part.about_means(a), part.about_means(one_hot(before, len(a)) @ b))
-    return result + squares, fourth + fourths
+    result.add(_products(part.about_means(a), part.about_means(one_hot(before, len(a)) @ b), most))
+    return result
 
 
 def _family_sums(part: Terms, volumes: Volumes, p: int, family: Array, samples: slice, count: int) -> Array:
@@ -232,11 +274,31 @@ def _next_ratio(replica: Replica, p: int, samples: slice, weight: Array) -> Arra
     return ratio / (weight @ ratio)
 
 
-def _products(a: Array, b: Array) -> tuple[Array, Array]:
-    """B^2 + 2AB, summed over families, (T, F, F), and the sum of the squares of its diagonal, (T, F)."""
+def _products(a: Array, b: Array, most: float | None) -> Squares:
+    """(A + B)^2 - A^2 summed over families; with `most`, the largest share of Z, of the changes without each family."""
     ab = np.einsum("itf,itg->tfg", a, b)
     each = b * (b + 2 * a)
-    return np.einsum("itf,itg->tfg", b, b) + ab + ab.transpose(0, 2, 1), (each**2).sum(axis=0)
+    found = Squares.of(np.einsum("itf,itg->tfg", b, b) + ab + ab.transpose(0, 2, 1), (each**2).sum(axis=0))
+    if most is None:
+        return found
+    factor = left_out_factors((a + b)[:, :, :1], a.shape[2], most)
+    # One factor for A and A + B: with one of its own, A could take away more than A + B brings.
+    before, both = factor * a, factor * (a + b)
+    second = np.einsum("itf,itg->tfg", both, both) - np.einsum("itf,itg->tfg", before, before)
+    fourth = ((factor**2 * each) ** 2).sum(axis=0)
+    largest = np.minimum((a + b)[:, :, 0], most).max(axis=0)
+    return found._replace(left_second=second, left_fourth=fourth, largest=largest)
+
+
+def left_out_factors(share: Array, size: int, most: float) -> Array:
+    """How much more than to first order log Z and the means change without each family, (families, T, size).
+
+    -log(1 - s)/s and 1/(1 - s), s the share (families, T, 1) of Z: Z (1 - s) and Z <O> - Z (s_O + s <O>) are what the other
+    families leave.
+    """
+    s = np.minimum(share, most)
+    log = np.divide(-np.log1p(-s), s, out=np.ones_like(s), where=s != 0)
+    return np.concatenate([log, np.repeat(1 / (1 - s), size - 1, axis=2)], axis=2)
 
 
 _lags: WeakKeyDictionary[Replica, int] = WeakKeyDictionary()
