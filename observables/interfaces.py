@@ -41,6 +41,7 @@ QUARTERS = 4
 # What a single lattice does not know: log of kappa/sigma, and of walls that are not quite apart, in nats.
 UNKNOWN_CONSTANT = {2: 0.5}
 UNKNOWN_ELSEWHERE = 1.0
+FLAT = 0.1  # nats that a plateau may be bent: on a square drops of one phase, and walls that touch, bend it by more
 
 
 def mixed_states(
@@ -129,11 +130,11 @@ class Walls(NamedTuple):
         known = (3 - dimension) * math.log(side) - 2 * math.log(longest) - math.log(directions * math.sqrt(multiplicity))
         return Walls(2 * area, known, dimension)
 
-    def tension(self, plateau: float, error: float, bend: float = 0.0) -> tuple[float, float]:
+    def tension(self, plateau: float, error: float) -> tuple[float, float]:
         """sigma from the plateau of this lattice alone, and its error; NaN where the plateau is too low for two walls.
 
         In two dimensions the constant is -log(kappa/2 pi) with kappa = sigma; in others it is taken to be zero.  The error
-        covers what is not known of it, and a plateau that is not flat by as much as it is bent.
+        covers what is not known of it.
         """
         rest = plateau - self.known
         slope = self.area
@@ -144,4 +145,9 @@ class Walls(NamedTuple):
         else:
             sigma = rest / self.area
         unknown = UNKNOWN_CONSTANT.get(self.dimension, UNKNOWN_ELSEWHERE)
-        return sigma, math.hypot(error, unknown, bend) / slope
+        return sigma, math.hypot(error, unknown) / slope
+
+
+def is_flat(found: xr.Dataset) -> bool:
+    """Whether a plateau is flat within its errors: two walls that stand apart."""
+    return abs(float(found["plateau_bend"])) < FLAT + 2 * float(found["plateau_bend_err"])

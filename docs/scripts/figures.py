@@ -84,7 +84,7 @@ ENTRIES = [
     _workflow("partition_function", "zbeta --L 16 --set mu2=2.2866 --beta 0 1.2 121", 3),
     _workflow("scaling_phi6", "fss --sizes 8 12 16 24 --bracket 2.25 2.33", 5),
     _workflow("tension_elongated", "fss --sizes 8 12 16 20 --aspect 4 --bracket 2.27 2.32", 12),
-    _workflow("tension_squares", "fss --sizes 16 20 24 32 40 --bracket 2.27 2.32", 14),
+    _workflow("tension_double", "fss --sizes 12 16 20 24 28 --aspect 2 --bracket 2.27 2.32", 9),
     _workflow("scaling_phi4", "fss --model phi4 --set lam=0.25 --sizes 8 12 16 24 32 --bracket -1.35 -1.20", 20),
     _workflow("coexistence_16_cubed", "coexistence --shape 16 16 16 --bracket 2.31 2.36 --method phases --error 2e-5", 2),
     _workflow("coexistence_32_cubed", "coexistence --shape 32 32 32 --bracket 2.31 2.36 --method phases --error 1e-5", 6),

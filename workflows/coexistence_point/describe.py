@@ -10,7 +10,7 @@ import xarray as xr
 
 import observables
 import quenchphys as qp
-from observables.interfaces import Walls
+from observables.interfaces import Walls, is_flat
 from observables.phases import TwoPhases
 from observables.samples.of_walks import crossings
 from quenchphys.samplers.softness import too_soft
@@ -127,10 +127,10 @@ def _add_walls(
     for name in ("plateau", "plateau_bend"):
         result[name], result[f"{name}_err"] = found[name].variable, found[f"{name}_err"].variable
     walls = Walls.across(shape)
-    tension = walls.tension(*(float(found[name]) for name in ("plateau", "plateau_err", "plateau_bend")))
+    tension = walls.tension(float(found["plateau"]), float(found["plateau_err"]))
     words = {"long_name": "interface tension, from the plateau of P(q)", "units": "nats per site of wall"}
-    for end, value in zip(("", "_err"), tension, strict=True):
-        if np.isfinite(value):
+    if is_flat(found) and np.isfinite(tension[0]):
+        for end, value in zip(("", "_err"), tension, strict=True):
             result[f"interface_tension{end}"] = xr.Variable((), value, words)
     words = {"long_name": "area of two walls across the lattice", "units": "sites"}
     result["wall_area"] = xr.Variable((), walls.area, words)

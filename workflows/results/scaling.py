@@ -56,7 +56,7 @@ def _first_order(result: xr.Dataset) -> Figure:
 
     coupling = result.attrs["coupling"]
     sizes = result["size"].values
-    drawing, axes = panels(2 if "plateau" in result else 1)
+    drawing, axes = panels(2 if "interface_tension" in result else 1)
     left, term = axes[0], multiplicity_term(result).values
     _points(left, term, result, coupling, sizes, f"{coupling}_infinite")
     infinite, error = float(result[f"{coupling}_infinite"]), float(result[f"{coupling}_infinite_err"])
@@ -82,7 +82,7 @@ def _plateaus(ax: Axes, result: xr.Dataset, sizes: np.ndarray) -> None:
     """The free energy of two phases side by side, and the line whose slope is the tension."""
     from observables.figure_style import COLOURS, symbol
 
-    known = np.isfinite(result["plateau"].values)  # sizes whose phases were sampled apart have none
+    known = np.isfinite(result["interface_tension"].values)  # sizes with walls that stand apart
     result, sizes = result.isel(size=known), sizes[known]
     area, plateau = result["wall_area"].values, (result["plateau"] - result["wall_term"]).values
     _points(ax, area, result.assign(plateau=("size", plateau)), "plateau", sizes, "interface_tension_infinite")

@@ -91,8 +91,8 @@ def finite_size_scaling(
         2.5, by how well each describes the sizes.  A value that is given is believed: a wrong one may fit well, and then
         the answer is wrong without a doubt being raised.
     aspect
-        The lattices are L x ... x L x aspect L.  On elongated ones the two walls between coexisting phases are far apart,
-        so that already small L give the interface tension.
+        The lattices are L x ... x L x aspect L.  On elongated ones (2 or 4) the two walls between coexisting phases stand
+        apart, and their tension is measured; on squares it is not.
     client
         A `dask.distributed.Client`: every size is then a task of its cluster.  The numbers are the same.  With `out`, all
         workers must see its folder.
@@ -100,7 +100,8 @@ def finite_size_scaling(
     Returns
     -------
     Dataset
-        What was measured, over the dimension `size`.  First order: <coupling>_infinite and interface_tension_infinite.
+        What was measured, over the dimension `size`.  First order: <coupling>_infinite and, with `aspect`,
+        interface_tension_infinite.
         Second order: <coupling>_critical, binder_critical, xi_over_L_critical, nu, gamma_over_nu and eta, and the
         autocorrelation times tau_m2 and tau_energy of the chains.  All with errors, and with chi2, dof and the smallest size
         that took part in each fit.  The attribute `trusted` is 1 or 0, and `why` gives the reasons for

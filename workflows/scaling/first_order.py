@@ -188,13 +188,12 @@ def _corrected(points: Array, error: Array, sizes: Array, first: int) -> Fit:
 
 def _add_tension(result: xr.Dataset) -> None:
     """The interface tension of the infinite lattice."""
-    if "plateau" not in result:
+    if "interface_tension" not in result:
         return
-    known = np.isfinite(result["plateau"].values)
+    known = np.isfinite(result["interface_tension"].values)  # where the walls stand apart
     sizes, area = result["size"].values[known], result["wall_area"].values[known]
     if len(sizes) >= FEWEST_SIZES:
-        # plateau = 2 sigma A + known terms + a constant: a straight line over the area of the walls, from the size on from
-        # which these are flat and apart.
+        # plateau = 2 sigma A + known terms + a constant: a straight line over the area of the walls.
         design = np.stack([area, np.ones(len(area))], axis=1)
         plateau = (result["plateau"] - result["wall_term"]).values[known]
         fit = largest_sizes(design, plateau, result["plateau_err"].values[known], sizes)
