@@ -111,28 +111,30 @@ class Infinite(NamedTuple):
 
 def draw(rows: list[dict[str, Any]], path: str) -> None:
     """mu2* over L with the law, and what is left of it when the law is taken out."""
+    from observables import plot
     from observables.figure_style import COLOURS, panels
 
     infinite = Infinite.of(rows)
-    drawing, (left, right) = panels(2)
     size, error = np.array([row["L"] for row in rows], float), np.array([row["mu2_err"] for row in rows])
     above = np.array([row["mu2"] for row in rows]) - infinite.mu2
     expected = np.array([law(row) for row in rows])
-    side = size * np.exp(0.02 * (np.array([row["seed"] for row in rows]) - 3.5))  # seeds beside each other
+    beside = size * np.exp(0.03 * np.array([row["seed"] for row in rows]))  # seeds next to each other
     look: Any = {"fmt": "o", "markersize": 3, "linewidth": 1, "color": COLOURS[0]}
-    left.errorbar(size, above, error, **look)
-    order = np.argsort(size)
-    left.plot(size[order], expected[order], color=COLOURS[1], label=r"$2 \log 2 / (V \Delta q)$")
-    left.set(xscale="log", yscale="log", xlabel="$L$", ylabel=r"$\mu^2_*(L) - \mu^2_\infty$")
-    left.legend()
-    right.errorbar(side, (above - expected) / error, 1.0, **look)
-    right.axhline(0.0, color=COLOURS[1])
-    right.set(xscale="log", xlabel="$L$", ylabel="distance from the law in errors")
-    for ax in (left, right):
-        ax.set_xticks(sorted(set(size)), [f"{L:g}" for L in sorted(set(size))])
-        ax.minorticks_off()
-    drawing.suptitle(rf"$\phi^6$: $\mu^2_\infty = {infinite.mu2:.6f} \pm {infinite.error:.6f}$")
-    drawing.savefig(path, dpi=150)
+    with plot.style():
+        drawing, (left, right) = panels(2)
+        left.errorbar(size, above, error, **look)
+        order = np.argsort(size)
+        left.plot(size[order], expected[order], color=COLOURS[1], label=r"$2 \log 2 / (V \Delta q)$")
+        left.set(xscale="log", yscale="log", xlabel="$L$", ylabel=r"$\mu^2_*(L) - \mu^2_\infty$")
+        left.legend()
+        right.errorbar(beside, (above - expected) / error, 1.0, **look)
+        right.axhline(0.0, color=COLOURS[1])
+        right.set(xscale="log", xlabel="$L$", ylabel="distance from the law (errors)")
+        for ax in (left, right):
+            ax.set_xticks(2.0 ** np.arange(3, 9), [f"{2**n}" for n in range(3, 9)])
+            ax.minorticks_off()
+        drawing.suptitle(rf"$\phi^6$, infinite lattice $\mu^2 = {infinite.mu2:.7f} \pm {infinite.error:.7f}$")
+        drawing.savefig(path)
 
 
 def summary(rows: list[dict[str, Any]]) -> None:

@@ -87,7 +87,7 @@ def _plateaus(ax: Axes, result: xr.Dataset, sizes: np.ndarray) -> None:
     area, plateau = result["wall_area"].values, (result["plateau"] - result["wall_term"]).values
     _points(ax, area, result.assign(plateau=("size", plateau)), "plateau", sizes, "interface_tension_infinite")
     by = symbol(result.attrs.get("phase_by", "q")).strip("$")
-    ax.set(xlabel="area of two walls (sites)", ylabel=f"plateau of $-\\log P({by})$, known terms taken out")
+    ax.set(xlabel="area of two walls (sites)", ylabel=f"reduced plateau of $-\\log P({by})$")
     if "interface_tension_infinite" in result:
         slope = float(result["interface_tension_infinite"])
         used = sizes >= int(result["interface_tension_infinite_smallest_size"])
