@@ -20,7 +20,7 @@ from benchmarks import harness
 from workflows.scaling.fits import Fit, least_squares
 
 FOLDER = harness.OUT / "interface_tension"
-SIZES = {2: [12, 16, 20, 24, 28], 4: [8, 12, 16, 20, 22]}
+SIZES = {2: [12, 16, 20, 24, 28], 4: [8, 12, 16, 20]}
 BRACKET = (2.27, 2.32)
 
 
