@@ -36,21 +36,21 @@ class Case(NamedTuple):
 
 
 def triangular(mu2: float) -> lattices.ScalarField:
-    """phi^6 on a triangular lattice of 16 x 16 sites, six neighbours each."""
-    side = 16
+    """phi^6 on a triangular lattice of 12 x 12 sites, six neighbours each."""
+    side = 12
     sites = np.arange(side**2).reshape(side, side)
     shifts = ((-1, 0), (0, -1), (-1, -1))
     links = [pair for shift in shifts for pair in zip(sites.ravel(), np.roll(sites, shift, (0, 1)).ravel(), strict=True)]
-    return lattices.scalar_field_on_graph(links, mu2=mu2, couplings={4: -1.0, 6: 0.2}, stiffness=1.2)
+    return lattices.scalar_field_on_graph(links, mu2=mu2, couplings={4: -1.0, 6: 0.2}, stiffness=2.0)
 
 
 CASES = {
     "L24": Case({"L": 24, "bracket": (2.27, 2.30)}, 1e-4, (2.28486, 5e-5)),
     "L40": Case({"L": 40, "bracket": (2.27, 2.30)}, 6e-5, (2.28396, 3e-5)),
-    "weak": Case({"L": 32, "lam": -0.9}, 1e-4),
+    "weak": Case({"L": 40, "lam": -0.9}, 1e-4),
     "strong": Case({"L": 10, "lam": -1.2}, 3e-4),
     "eta": Case({"L": 8, "eta": 0.15, "stiffness": 2.5}, 5e-4),
-    "stiffness": Case({"L": 12, "stiffness": 1.5}, 4e-4),
+    "stiffness": Case({"L": 12, "stiffness": 2.5}, 4e-4),
     "triangular": Case({"model": triangular}, 4e-4),
     "cube": Case({"shape": (6, 6, 6)}, 2e-4),
 }

@@ -88,6 +88,9 @@ ENTRIES = [
     _workflow("coexistence_L64", "coexistence --L 64 --bracket 2.27 2.30 --method crossing", 30),
     _benchmark("few_crossings", "accuracy.few_crossings", 1),
     _benchmark("interface_tension", "accuracy.interface_tension --figure docs/figures/interface_tension.png", 20),
+    _benchmark(
+        "large_lattices", "accuracy.large_lattices 8 12 16 24 40 64 128 256 --figure docs/figures/large_lattices.png", 40
+    ),
     _benchmark("reweighting", "accuracy.reweighting 400 8", 2),
     _benchmark("closed_forms", "accuracy.closed_forms 400", 2),
     _benchmark("free_fields", "accuracy.lattice_validation free", 3),
