@@ -123,7 +123,8 @@ def coexistence(
         The attribute `trusted` is 1 or 0, and `why` gives the reasons for doubt.  By crossing also
         <coupling>_equal_height; ordered_share at the coupling of pilot and chains (<coupling>_run); crossings of the chains
         from phase to phase, and their meetings with draws from the prior; <coupling>_pilot, the estimate of the pilot
-        alone; barrier in P(q), plateau between its peaks and, where that is flat, interface_tension; p_q, p_m and log_p_energy.  By phases log_odds at the coupling of the
+        alone; barrier in P(q), the plateau between its peaks and, where that is flat, interface_tension; p_q, p_m and
+        log_p_energy.  By phases log_odds at the coupling of the
         bridges, p_q on both sides, and mixed_weight, a bound on what was neglected.  By both also <coupling>_crossing,
         <coupling>_phases and <coupling>_distance, their difference in errors.
 
