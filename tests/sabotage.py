@@ -792,6 +792,27 @@ BREAKS = [
         "tests/quenchphys/samplers/test_multicanonical_chains.py -k straight",
     ),
     Break(
+        "what chains remember of their start is counted",
+        "workflows/coexistence_point/walk.py",
+        "round(FORGOTTEN * memory(walks, by) / walks[-1].energy.shape[1])",
+        "0 * len(walks) * len(by)",
+        "tests/workflows/coexistence_point/test_walk.py -k remember",
+    ),
+    Break(
+        "a walk that drifts is not doubted",
+        "workflows/coexistence_point/describe.py",
+        "DRIFT = 4.0  #",
+        "DRIFT = 40.0  #",
+        "tests/workflows/coexistence_point/test_search.py -k makes_a_point_doubtful",
+    ),
+    Break(
+        "the drift of a walk is that between its odd and its even parts",
+        "workflows/coexistence_point/describe.py",
+        "for half in (walks[:middle], walks[middle:])",
+        "for half in (walks[::2], walks[1::2] or walks[:middle])",
+        "tests/workflows/coexistence_point/test_walk.py -k drift",
+    ),
+    Break(
         "chains stay where a weight that was improved late had left them",
         "workflows/coexistence_point/walk.py",
         "respread(walks, wanted)",

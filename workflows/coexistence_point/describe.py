@@ -12,7 +12,7 @@ import observables
 import quenchphys as qp
 from observables.interfaces import Walls, is_flat
 from observables.phases import TwoPhases
-from observables.samples.of_walks import crossings
+from observables.samples.of_walks import crossings, memory
 from quenchphys.samplers.softness import too_soft
 from quenchphys.walk import Walk
 
@@ -20,6 +20,7 @@ LARGEST_ERROR = 0.4  # of the log odds, in nats, above which a jackknife over gr
 FEWEST_CROSSINGS = 2.0  # from phase to phase, in a group of chains
 ENOUGH_CROSSINGS = 8.0  # in a group on average, that is one a chain: chains run on until they have these and the fewest
 FEWEST_MEETINGS = 10.0  # of samples of chains with draws from the prior, in a group
+DRIFT = 4.0  # standard errors between the first and the second half of a walk, above which chains remember their start
 DISAGREEMENT = 5.0  # standard errors between pilot and chains, and nats, above which one of them missed something
 
 
@@ -89,6 +90,9 @@ def describe_point(
         words = {"long_name": f"{coupling} of the pilot ladder alone"}
         result[f"{coupling}_pilot{end}"] = xr.Variable((), float(alone[f"{coupling}{end}"]), words)
     result["crossings"] = xr.Variable("group", count, {"long_name": "crossings of chains from phase to phase"})
+    result["drift"] = xr.Variable((), drift_of(walks, coupling, phases), {"long_name": "second half minus first, in errors"})
+    words = {"long_name": "integrated autocorrelation time of the chains", "units": "sweeps"}
+    result["tau"] = xr.Variable((), memory(walks, by), words)
     assert pool.scale is not None
     words = {"long_name": "samples of chains and draws from the prior that could be either"}
     result["meetings"] = xr.Variable("group", pool.scale.meetings, words)
@@ -102,6 +106,23 @@ def describe_point(
     return result.assign_attrs(
         workflow="coexistence", method="crossing", coupling=coupling, trusted=int(not why), why=" ".join(why)
     )
+
+
+def drift_of(walks: list[Walk], coupling: str, phases: TwoPhases) -> float:
+    """How far the coupling of equal weight moved from the first half of a walk to the second, in standard errors.
+
+    NaN where a half does not know it.
+    """
+    middle = len(walks) // 2
+    try:
+        halves = [
+            observables.equal_weight(observables.Pool(half), coupling, by=phases.by, cut=phases.cut)
+            for half in (walks[:middle], walks[middle:])
+        ]
+    except ValueError:
+        return float("nan")
+    (first, error), (second, error_too) = ((float(half[coupling]), float(half[f"{coupling}_err"])) for half in halves)
+    return float((second - first) / np.hypot(error, error_too))
 
 
 def _add_heights(
@@ -178,6 +199,11 @@ def doubts(pilot: qp.Ladder, walks: list[Walk], result: xr.Dataset, coupling: st
         reasons.append(
             f"The chains hardly met the energies of the prior ({met:.2g} times a group, at least {FEWEST_MEETINGS:g} are "
             "needed), so log Z is not known; more sweeps are needed."
+        )
+    if abs(drift := float(result["drift"])) > DRIFT:
+        reasons.append(
+            f"The second half of the walk is {abs(drift):.1f} errors away from the first in {coupling} (at most {DRIFT:g} "
+            "would be chance): the chains remember their start; more sweeps are needed."
         )
     undefined = max(float(walk.attrs["undefined"]) for walk in walks)
     if undefined > 0:

@@ -93,8 +93,8 @@ def coexistence(
         Independent groups of multicanonical chains (at least 8), and chains in each.  Error bars are a jackknife over the
         groups.
     sweeps
-        Sweeps of each chain: errors fall with the square root.  Chains that have hardly crossed from phase to phase go on
-        for up to nine times as many.
+        Sweeps of each chain: errors fall with the square root.  Sweeps in which chains remember their start are not counted
+        but added, and chains that have hardly crossed from phase to phase go on for up to nine times as many.
     method
         "crossing": chains that travel between the phases.  "phases": a bridge to each phase, for scalar fields; its cost
         to a given error of the coupling does not grow with the lattice, but it sees nothing of what lies between: no

@@ -275,6 +275,7 @@ def test_what_makes_a_point_doubtful_is_said(kept):
     assert "saw one phase only" in said(mu2_group=found.mu2_group.where(np.arange(16) > 0))[0]
     assert "known to 0.5 nats only" in said(mu2_err=0.5 / abs(found.log_odds_slope))[0]
     assert "missed a part of a phase" in said(mu2_pilot=found.mu2 + 2.0, mu2_pilot_err=found.mu2_err)[0]
+    assert "second half of the walk is 6.0 errors away" in said(drift=xr.Variable((), -6.0))[0]
     assert "undefined (NaN)" in said(undefined=0.1)[0]
     assert "hardly met the energies of the prior" in said(meetings=0 * found.meetings + 3)[0]
 
