@@ -85,7 +85,7 @@ def crossings(walks: Sequence[Walk], by: str, inner: Sequence[float]) -> Array:
 
 
 def memory(walks: Sequence[Walk], by: str) -> float:
-    """Autocorrelation time tau of successive parts of a walk, in sweeps: the longer of those of U and of the observable `by`."""
+    """Autocorrelation time tau of successive parts of a walk, in sweeps: the longer of those of U and of `by`."""
     names = dict.fromkeys(("energy", by))
     series = {name: np.concatenate([walk.data[name].values for walk in walks], axis=1) for name in names}
     times = [integrated_time(np.moveaxis(values, 1, 0)) for values in series.values()]
