@@ -255,15 +255,22 @@ def _warnings(pool: Pool, found: xr.Dataset) -> list[str]:
         )
     if found["lineages"].min().item() < 5:
         lines.append("WARNING: fewer than 5 lineages survive; use more particles or more mutation.")
-    if "largest_family" in found and found["largest_family"].item() > MOST_OF_Z:
-        lines.append(
-            f"WARNING: {found['largest_family'].item():.0%} of Z descends from one particle; the errors of a single replica "
-            "with so few lineages are not reliable: run several replicas."
-        )
+    if few := few_lineages(found):
+        lines.append("WARNING: " + few)
     expected = found.get("genealogy_error")
     if expected is not None and abs(found["volume_shift"].mean().item()) > 3 * max(expected.item(), 1e-3):
         lines.append("WARNING: the self-consistent volumes contradict the telescoped ones.")
     return lines
+
+
+def few_lineages(found: xr.Dataset) -> str | None:
+    """Why a single replica of these diagnostics does not know its error, if one particle decides alone; else None."""
+    if "largest_family" in found and found["largest_family"].item() > MOST_OF_Z:
+        return (
+            f"{found['largest_family'].item():.0%} of Z descends from one particle; the errors of a single replica "
+            "with so few lineages are not reliable: run several replicas."
+        )
+    return None
 
 
 def _several(count: int, word: str) -> str:

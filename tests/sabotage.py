@@ -595,6 +595,13 @@ BREAKS = [
         "tests/observables/estimation/test_errors.py -k one_lineage_decides",
     ),
     Break(
+        "Z(beta) of a single ladder is trusted though one lineage decides",
+        "workflows/thermal.py",
+        "if not why and pool.of_ladders and len(pool.replicas) == 1:",
+        "if False:",
+        "tests/workflows/test_thermal.py -k one_particle_decides",
+    ),
+    Break(
         "undefined observables spoil the genealogy",
         "observables/estimation/terms.py",
         "np.nan_to_num(self.values.rows(part)) - self.mean[0]",

@@ -12,6 +12,7 @@ import xarray as xr
 
 import observables
 import quenchphys as qp
+from observables.checks import few_lineages
 from quenchphys.identity import remembering
 from quenchphys.problem import Problem, view
 from quenchphys.stopping import EvidenceBelow, suggested
@@ -93,6 +94,8 @@ def partition_function(
             source, doubts = polished(model, ladder, float(grid.max()), WalkSettings(seed=seed), study)
             why = " ".join(doubts)
         pool = observables.Pool(source)
+        if not why and pool.of_ladders and len(pool.replicas) == 1:
+            why = few_lineages(observables.diagnostics(pool, float(grid.max()))) or ""
         result = observables.thermodynamics(pool, grid)
         add_curves(result, pool)
         if why:

@@ -13,7 +13,6 @@ import numpy as np
 import xarray as xr
 
 from observables.samples.base import Couplings, Samples
-from quenchphys.autocorrelation import integrated_time
 from quenchphys.ladder import Ladder
 from quenchphys.walk import Walk
 
@@ -82,14 +81,6 @@ def crossings(walks: Sequence[Walk], by: str, inner: Sequence[float]) -> Array:
     value = np.concatenate([walk.data[by].values for walk in walks], axis=1)
     phase = np.where(value < inner[0], -1, np.where(value > inner[1], 1, 0))
     return np.array([sum(np.count_nonzero(np.diff(one[one != 0])) for one in group.T) for group in phase])
-
-
-def memory(walks: Sequence[Walk], by: str) -> float:
-    """Autocorrelation time tau of successive parts of a walk, in sweeps: the longer of those of U and of `by`."""
-    names = dict.fromkeys(("energy", by))
-    series = {name: np.concatenate([walk.data[name].values for walk in walks], axis=1) for name in names}
-    times = [integrated_time(np.moveaxis(values, 1, 0)) for values in series.values()]
-    return float(np.nanmax([1.0, *times]))  # NaN where nothing ever changes
 
 
 def spread_starts(ladder: Ladder, low: float, high: float, groups: int, chains: int, seed: int = 0) -> Array:

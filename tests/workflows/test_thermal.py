@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 import workflows
+from tests.observables.estimation.test_errors import LUCKY, rare_phase
 from tests.support.mean_field_model import averages, one_site
+from workflows.budget import LadderSettings
 from workflows.thermal import refined
 
 SMALL = {"particles": 64, "replicas": 4, "progress": False}
@@ -24,6 +28,18 @@ def test_every_temperature_is_that_of_quadrature(tmp_path):
     assert float(found.free_energy[0]) == float(found.energy[0])
     kept = workflows.load_result(tmp_path / "z.nc")
     assert (kept.log_z.values == found.log_z.values).all()
+
+
+def test_a_single_ladder_in_which_one_particle_decides_is_not_trusted(monkeypatch):
+    for replicas, trusted in ((1, 0), (2, 1)):
+        made = rare_phase(LUCKY, replicas=replicas)
+        monkeypatch.setattr(LadderSettings, "quench", lambda *_, made=made: made)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            found = workflows.partition_function(one_site(4, 1.0), 1.0, progress=False)
+        assert found.trusted == trusted
+        assert ("descends from one particle" in found.why) is (trusted == 0)
+        assert any("Z(beta) is not to be trusted" in str(one.message) for one in said) is (trusted == 0)
 
 
 @pytest.mark.parametrize("beta", [[-0.1, 1.0], [np.nan], [], "hot"])

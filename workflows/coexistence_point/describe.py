@@ -12,7 +12,8 @@ import observables
 import quenchphys as qp
 from observables.interfaces import Walls, is_flat
 from observables.phases import TwoPhases
-from observables.samples.of_walks import crossings, memory
+from observables.samples.of_walks import crossings
+from quenchphys.autocorrelation import integrated_time
 from quenchphys.samplers.softness import too_soft
 from quenchphys.walk import Walk
 
@@ -106,6 +107,14 @@ def describe_point(
     return result.assign_attrs(
         workflow="coexistence", method="crossing", coupling=coupling, trusted=int(not why), why=" ".join(why)
     )
+
+
+def memory(walks: list[Walk], by: str) -> float:
+    """Autocorrelation time tau of successive parts of a walk, in sweeps: the longer of those of U and of `by`."""
+    names = dict.fromkeys(("energy", by))
+    series = {name: np.concatenate([walk.data[name].values for walk in walks], axis=1) for name in names}
+    times = [integrated_time(np.moveaxis(values, 1, 0)) for values in series.values()]
+    return float(np.nanmax([1.0, *times]))  # NaN where nothing ever changes
 
 
 def drift_of(walks: list[Walk], coupling: str, phases: TwoPhases) -> float:

@@ -8,11 +8,11 @@ import numpy as np
 
 import observables
 from observables.phases import TwoPhases
-from observables.samples.of_walks import crossings, memory, respread, spread_starts
+from observables.samples.of_walks import crossings, respread, spread_starts
 from quenchphys.console.progress import WalkMeter
 from quenchphys.walk import Walk, joined
 from workflows.budget import MOST_PARTS, PARTS, Use, WalkSettings, seed_of
-from workflows.coexistence_point.describe import ENOUGH_CROSSINGS, FEWEST_CROSSINGS, Ends
+from workflows.coexistence_point.describe import ENOUGH_CROSSINGS, FEWEST_CROSSINGS, Ends, memory
 from workflows.store import Study
 
 Weight = tuple[np.ndarray, np.ndarray]  # energies, log w
