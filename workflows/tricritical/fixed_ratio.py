@@ -31,7 +31,7 @@ from workflows.tricritical.first_order_line import predicted
 Array = np.ndarray
 
 RATIO = 1.0  # of xi and L
-SCOUT_SWEEPS = 128
+SCOUT_SWEEPS = 256
 MOST_SCOUTS = 8
 CLOSE = 0.15  # of log(xi/L), within which scouts stop
 LONGEST_STEP = 0.1  # of mu2, in Newton's method
@@ -126,7 +126,7 @@ def _walk(
         return qp.canonical(
             family.at(mu2),
             sweeps=sweeps,
-            warm_up=max(LEAST_WARM_UP, int(WARM_UP * sweeps)),
+            warm_up=max(LEAST_WARM_UP, int(WARM_UP * settings.sweeps)),
             groups=settings.groups,
             chains=settings.chains,
             seed=seed_of(settings.seed, Use.CHAINS, int.from_bytes(name.encode(), "big")),

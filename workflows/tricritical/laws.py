@@ -132,8 +132,8 @@ def from_jumps(lam: Array, jumps: Mapping[str, tuple[Array, Array]]) -> Found:
     # Observables are of the same samples: their errors do not average out, and what they differ by is of the ansatz.
     values = np.array([found.value for found in by_observable])
     errors = np.array([found.error for found in by_observable])
-    value, best = float(values.mean()), min((found.best for found in by_observable), key=lambda fit: fit.p_value)
-    return Found(value, float(np.mean(errors**2 + (values - value) ** 2)) ** 0.5, best)
+    mean, worst = float(values.mean()), min((found.best for found in by_observable), key=lambda fit: fit.p_value)
+    return Found(mean, float(np.mean(errors**2 + (values - mean) ** 2)) ** 0.5, worst)
 
 
 def _jump_fit(lam: Array, y: Array, error: Array, k: float, last: float, dropped: int) -> Fit | None:
