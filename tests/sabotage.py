@@ -28,6 +28,41 @@ class Break(NamedTuple):
 
 BREAKS = [
     Break(
+        "jumps vanish with the exponent of mean field",
+        "workflows/tricritical/laws.py",
+        "POWER = Y2 / (2 - Y1)",
+        "POWER = 2.0",
+        "tests/workflows/tricritical/test_laws.py -k jumps_vanish",
+    ),
+    Break(
+        "cumulants scale with the leading exponent",
+        "workflows/tricritical/laws.py",
+        "x = (here - at) * sizes**Y2",
+        "x = (here - at) * sizes**Y1",
+        "tests/workflows/tricritical/test_laws.py -k agree_at",
+    ),
+    Break(
+        "the correction of cumulants is forgotten",
+        "workflows/tricritical/laws.py",
+        "range(degree + 1)), sizes**Y3])",
+        "range(degree + 1)), 0 * sizes])",
+        "tests/workflows/tricritical/test_laws.py -k agree_at",
+    ),
+    Break(
+        "the line is followed with half its slope",
+        "workflows/tricritical/first_order_line.py",
+        'return -2 * jump["phi4"] / jump["phi2"]',
+        'return -jump["phi4"] / jump["phi2"]',
+        "tests/workflows/tricritical/test_diagram.py -k clausius",
+    ),
+    Break(
+        "answers that contradict each other are believed",
+        "workflows/tricritical/diagram.py",
+        "if distance > APART:",
+        "if False:",
+        "tests/workflows/tricritical/test_diagram.py -k disagree",
+    ),
+    Break(
         "sizes that share nothing but a law have one covariance",
         "workflows/scaling/curves.py",
         "covariance += (blocks - 1) / blocks * away.T @ away",

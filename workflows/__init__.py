@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from workflows.scaling.finite_size import finite_size_scaling
     from workflows.store import load_result
     from workflows.thermal import partition_function
+    from workflows.tricritical.diagram import phase_diagram
 
 check_own_packages()
 
@@ -35,6 +36,7 @@ HOMES = {
     "load_result": "workflows.store",
     "over_seeds": "workflows.joined_runs",
     "partition_function": "workflows.thermal",
+    "phase_diagram": "workflows.tricritical.diagram",
     "polish": "workflows.refinement",
     "pool": "workflows.joined_runs",
     "reproduce": "workflows.reproduction.reproduce_paper",
@@ -49,6 +51,7 @@ __all__ = [
     "load_result",
     "over_seeds",
     "partition_function",
+    "phase_diagram",
     "polish",
     "pool",
     "reproduce",

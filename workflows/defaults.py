@@ -21,6 +21,13 @@ WALK_SWEEPS = 1600
 # The scatter of four groups is below half of the error in one case of seven, that of eight in one of forty.
 FEWEST_GROUPS = 8
 
+# The phase diagram of phi^6 at eta = 0.2 and stiffness 2: lam of coexistence points, and of canonical chains.
+DIAGRAM_FIRST_ORDER = (-1.0, -0.95, -0.9, -0.875, -0.85)
+DIAGRAM_CRITICAL = (-0.84, -0.81, -0.78, -0.74)
+DIAGRAM_L = 32
+DIAGRAM_SIZES = (8, 12, 16, 24)
+DIAGRAM_SWEEPS = 960
+
 # What --quick means on the command line.
 QUICK_LADDER = {"particles": 200, "replicas": 4}
 QUICK_WALK = {"sweeps": 320}

@@ -21,7 +21,7 @@ def add_model(parser: ArgumentParser) -> argparse._ArgumentGroup:
         "--set",
         action="append",
         default=[],
-        type=_coupling,
+        type=coupling,
         metavar="NAME=VALUE",
         help="a coupling of the model, such as lam=-1 or eta=0.2; may be repeated",
     )
@@ -249,7 +249,7 @@ def real_number(text: str) -> float:
         raise ArgumentTypeError(f"must be a number; {text!r} was given") from None
 
 
-def _coupling(text: str) -> tuple[str, float]:
+def coupling(text: str) -> tuple[str, float]:
     name, _, value = text.partition("=")
     try:
         if not name.isidentifier():
