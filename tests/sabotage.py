@@ -28,6 +28,13 @@ class Break(NamedTuple):
 
 BREAKS = [
     Break(
+        "two ways to the tricritical point that agree by chance are trusted",
+        "workflows/tricritical/diagram.py",
+        "if best > APART >= distance:",
+        "if False:",
+        "tests/workflows/tricritical/test_diagram.py -k spread_of_their_fits",
+    ),
+    Break(
         "jumps vanish with the exponent of mean field",
         "workflows/tricritical/laws.py",
         "POWER = Y2 / (2 - Y1)",

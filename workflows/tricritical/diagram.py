@@ -221,6 +221,13 @@ def _doubts(result: xr.Dataset, jumps: Found, sizes: Found, distance: float) -> 
             f"The jumps vanish at lam = {jumps.value:.4g} +- {jumps.error:.2g}, and the sizes agree at {sizes.value:.4g} +- "
             f"{sizes.error:.2g}: {distance:.1f} errors apart."
         )
+    best = abs(jumps.best.value - sizes.best.value) / np.hypot(jumps.best.error, sizes.best.error)
+    if best > APART >= distance:
+        why.append(
+            f"The best fit to the jumps gives lam_t = {jumps.best.value:.4g} +- {jumps.best.error:.1g}, the best to the "
+            f"sizes {sizes.best.value:.4g} +- {sizes.best.error:.1g}, {best:.1f} errors apart: both ways agree only because "
+            "other fits are far from the best; larger lattices are needed."
+        )
     last, lam_t = float(result["first_order"].values[-1]), float(result["lam_tricritical"])
     if last >= sizes.value:
         why.append(

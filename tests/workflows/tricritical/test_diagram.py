@@ -10,9 +10,10 @@ import lattices
 import quenchphys as qp
 import workflows
 from workflows.results import draw, summary
-from workflows.tricritical.diagram import add_tricritical
+from workflows.tricritical.diagram import _doubts, add_tricritical
 from workflows.tricritical.first_order_line import predicted, slope_of
 from workflows.tricritical.fixed_ratio import ratio_and_slope
+from workflows.tricritical.laws import Fit, Found
 
 LAM_T = -0.8
 
@@ -53,6 +54,18 @@ def test_both_ways_find_the_point() -> None:
 def test_ways_that_disagree_are_doubted() -> None:
     result = _tables(shift=-0.06)
     assert "errors apart" in " ".join(add_tricritical(result))
+
+
+def test_averages_that_agree_by_the_spread_of_their_fits_alone_are_doubted() -> None:
+    result = _tables()
+    add_tricritical(result)
+    sizes = Found(LAM_T, 0.002, Fit(LAM_T, 0.002, 1.0, 5, 0, 3))
+
+    def said(best: float) -> str:
+        return " ".join(_doubts(result, Found(LAM_T, 0.03, Fit(best, 0.002, 1.0, 2, 0, 3)), sizes, 0.5))
+
+    assert "10.6 errors apart: both ways agree only because" in said(LAM_T - 0.03)
+    assert said(LAM_T + 0.002) == ""
 
 
 def test_table_and_figure() -> None:
