@@ -115,7 +115,8 @@ def test_the_map_names_every_place_once():
 def test_commands_of_the_tutorials_are_those_of_their_figures():
     """The commands on the pages are those that drew the figures, except for the names of files."""
     drawn = {entry.command for entry in FIGURES.ENTRIES if entry.group == "workflows"}
-    command = re.compile(r"\b(quenchphys (?:coexistence|fss|zbeta) [^`\n]*--(?:bracket|beta)[^`\n]*)")
+    studies = r"(?:coexistence|fss|zbeta) [^`\n]*--(?:bracket|beta)[^`\n]*|phase-diagram --out[^`\n]*"
+    command = re.compile(rf"\b(quenchphys (?:{studies}))")
     shown = set()
     for page in PAGES:
         for line in command.findall(page.read_text()):
