@@ -129,8 +129,8 @@ def equal_weight(
     result = dataset(uncertain, answers, drop=(name,))
     found = uncertain.found
     with np.errstate(divide="ignore", invalid="ignore"):
-        alone = [solved.root + balance.of(*found.pooled([b])).step[0, 0] for b in range(len(found.log_z))]
-    words = {"long_name": f"{name} of one block of replicas by itself, to first order", "units": "1"}
+        alone = [solved.root + balance.of(*found.pooled(some)).step[0, 0] for some in found.pool.together]
+    words = {"long_name": f"{name} of one block of replicas, or group of chains, by itself, to first order", "units": "1"}
     result[f"{name}_block"] = ("block", alone, words)
     return result.assign_attrs(solved.phases.attrs, share=float(share))
 

@@ -28,7 +28,7 @@ def partition_function(ladder: Source, beta: Any = 1.0, *, errors: str = "auto",
     beta : float or sequence of floats
         Inverse temperatures; a sequence becomes a dimension of the answer.
     errors : {"auto", "replicas", "genealogy"}
-        Where errors come from: a jackknife over replicas (or groups of chains), the genealogy of the particles, or both
+        Where errors come from: a jackknife over replicas (or chains), the genealogy of the particles, or both
         together, by their degrees of freedom and with an allowance for these being few.
     couplings : float or sequence of floats
         Other values of the couplings, such as mu2=2.29, to which the samples are reweighted.

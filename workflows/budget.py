@@ -116,7 +116,7 @@ class WalkSettings:
     """Sampling of the multicanonical chains between two phases."""
 
     groups: int = defaults.WALK_GROUPS
-    """Independent groups of chains; error bars are a jackknife over them."""
+    """Groups of chains that are told of one by one; error bars are a jackknife over the chains of all groups."""
     chains: int = defaults.WALK_CHAINS
     """Chains in each group, which share step size and scale.  A chain of phi^6 at L = 40 crosses about three times."""
     sweeps: int = defaults.WALK_SWEEPS

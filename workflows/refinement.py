@@ -1,7 +1,7 @@
 """Polishing of a ladder: multicanonical chains over its energies, in equilibrium, where a ladder lags.
 
 A ladder passes the mixed region of a first-order transition once; chains with the ladder's own weight pass it as often as
-time allows, and their error is that of independent groups.  They reach from the prior, whose exact draws put Z on an
+time allows, and their error is that of independent chains.  They reach from the prior, whose exact draws put Z on an
 absolute scale, down to the energies of the lowest temperature of interest, so a walk answers every question that the
 ladder answers: Z(beta), P(E), order parameters, posterior draws.
 """
@@ -60,7 +60,7 @@ def polish(
     beta
         Largest inverse temperature that will be asked for; the ladder must reach its energies.
     groups, chains, sweeps
-        As in `coexistence`: error bars are a jackknife over the groups, and fall with the square root of the sweeps.
+        As in `coexistence`: error bars are a jackknife over all chains, and fall with the square root of the sweeps.
     seed
         A whole number; chains have random numbers of their own, also where the ladder has the same seed.
     out, overwrite, progress
@@ -108,7 +108,7 @@ def polished(model: Problem, ladder: qp.Ladder, beta: float, settings: WalkSetti
             "sweeps are needed."
         )
     scale = observables.Pool(walks).scale
-    if scale is not None and (met := scale.meetings.mean()) < FEWEST_MEETINGS:
+    if scale is not None and (met := scale.meetings.sum() / len(count)) < FEWEST_MEETINGS:
         doubts.append(
             f"The chains hardly met the energies of the prior ({met:.2g} times a group, at least {FEWEST_MEETINGS:g} are "
             "needed), so log Z is not known; more sweeps are needed."

@@ -55,7 +55,7 @@ class Uncertain:
             raise TypeError("Errors from the genealogy need ladders: chains have no ancestors; choose errors='replicas'.")
         needs_blocks = errors == "replicas" or not found.pool.of_ladders
         if needs_blocks and blocks < 2:
-            what = "replicas" if found.pool.of_ladders else "groups of chains"
+            what = "replicas" if found.pool.of_ladders else "chains"
             raise ValueError(f"Errors from {what} need at least 2 independent ones, but there is {blocks}.")
         self.found = found
         self._plain = errors != "auto"
@@ -134,10 +134,10 @@ class Uncertain:
         What is left over 200 ladders, Z low by 0.022(6), comes from levels that the particles choose themselves.
         (On synthetic ladders, whose levels have no ancestors in common, it is a fifth.)
         The order-statistic volumes of nested sampling have unbiased logarithms, so the logarithm of the mean of B of them is
-        high by (B - 1) error^2/2.  Groups of chains share one scale c, or the volumes of a bridge, whose logarithms are
+        high by (B - 1) error^2/2.  Chains share one scale c, or the volumes of a bridge, whose logarithms are
         nearly unbiased: there is nothing to correct.
         """
-        if not self.found.pool.of_ladders or self.found.moved is not None:
+        if not self.found.pool.of_ladders or self.found.response is not None:
             return np.zeros_like(error)
         nested = all(replica.live is not None for replica in self.found.pool.replicas)
         if self.families is not None and len(self.found.log_z) == 1 and not nested:

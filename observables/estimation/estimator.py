@@ -6,7 +6,8 @@ For a target pi(x) t(x), sample j of level k has the weight
 
 and Z = sum W, <O> = sum W O / sum W.  A sample of a walk has the weight c t(x) / (n w(U)) instead.  Blocks are averaged
 as Z = mean of Z_b, so that log Z is the logarithm of a mean and a mean weighs every block by its Z_b.  Where blocks share
-their volumes G, these change with the blocks that are left out, see `shared_volumes`.
+their volumes G, or the scales of walks at several couplings, these change with the blocks that are left out, see
+`shared_volumes` and `several_couplings`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class Estimate:
     mean: Array  # (B, T, m)
     ess: Array  # (T,) Kish: (sum W)^2 / sum W^2
     bottom_share: Array  # (T,) weight on energies the last levels hardly reach
-    moved: Array | None = None  # (B, T, B, 1 + m): change of Z and of Z <O> over Z, where the volumes miss a block
+    response: Array | None = None  # (B, T, K, 1 + m): change of Z and of Z <O> over Z with each of K shared parameters
+    shift: Array | None = None  # (B, K): how far the shared parameters move without a block
     absolute: bool = True  # whether log Z is used; a normalised distribution does not depend on the scale of a walk
 
     def pooled(self, blocks: Sequence[int] | None = None) -> tuple[Array, Array]:
@@ -53,16 +55,16 @@ class Estimate:
     def without(self, block: int) -> tuple[Array, Array]:
         """log Z and the means without one block, for the jackknife.
 
-        A group of chains that was longer in the first phase met more prior draws too, so it is left out together with its
-        share in the absolute scale.
+        A chain that was longer in the first phase met more prior draws too, so it is left out together with its share in
+        the absolute scale.
         """
         keep = [b for b in range(len(self.log_z)) if b != block]
         log_z, mean = self.pooled(keep)
-        if self.moved is not None:
+        if self.response is not None and self.shift is not None:
             weight = np.exp(self.log_z[keep] - logsumexp(self.log_z[keep], axis=0))
-            change = np.einsum("bt,btm->tm", weight, self.moved[keep][:, :, block])
+            change = np.einsum("k,bt,btkm->tm", self.shift[block], weight, self.response[keep], optimize=True)
             ratio = 1 + change[:, 0]
-            return log_z + np.log(ratio), (mean + change[:, 1:]) / ratio[:, None]
+            log_z, mean = log_z + np.log(ratio), (mean + change[:, 1:]) / ratio[:, None]
         scale = self.pool.scale
         return (log_z if scale is None or not self.absolute else log_z + (scale.without[block] - scale.log_c)), mean
 
@@ -73,10 +75,10 @@ def estimate(pool: Pool, targets: Targets, moments: Moments, check: bool = True)
     shape = (len(pool.blocks), len(points))
     log_z, log_z2, bottom = np.full(shape, -np.inf), np.full(shape, -np.inf), np.zeros(shape)
     mean: Array | None = None
-    moved: Array | None = None
+    response: Array | None = None
     for b, (block, log_bases) in enumerate(zip(pool.blocks, pool.log_base, strict=True)):
         total: list[list[Array]] = [[] for _ in points]
-        for samples, log_base in zip(block, log_bases, strict=True):
+        for number, (samples, log_base) in enumerate(zip(block, log_bases, strict=True)):
             for some, energy in targets.along(samples):
                 values = moments(samples, energy)
                 for t in some:
@@ -88,6 +90,10 @@ def estimate(pool: Pool, targets: Targets, moments: Moments, check: bool = True)
                     parts = [weight.sum(), (weight**2).sum(), below, *values.sums(weight, where)]
                     if isinstance(samples, Replica) and samples.shared is not None:
                         parts += _moved_sums(pool, samples, values, weight, where)
+                    elif pool.scales is not None:
+                        for belongs in pool.scales.belongs[b][number]:
+                            change = weight * belongs[where]
+                            parts += [change.sum(), *values.sums(change, where)]
                     total[t].append(np.concatenate([[top], parts]))
                 count = values.count
         for t, rows in enumerate(total):
@@ -100,16 +106,17 @@ def estimate(pool: Pool, targets: Targets, moments: Moments, check: bool = True)
             if mean is None:
                 mean = np.zeros((*shape, count))
                 if table.shape[1] > 4 + count:
-                    moved = np.zeros((*shape, len(pool.blocks), 1 + count))
+                    response = np.zeros((*shape, (table.shape[1] - 4 - count) // (1 + count), 1 + count))
             mean[b, t] = scale @ table[:, 4 : 4 + count] / z
-            if moved is not None:
-                moved[b, t] = (scale @ table[:, 4 + count :] / z).reshape(moved.shape[2:])
+            if response is not None:
+                response[b, t] = (scale @ table[:, 4 + count :] / z).reshape(response.shape[2:])
     assert mean is not None
     ess = np.exp(2 * logsumexp(log_z, axis=0) - logsumexp(log_z2, axis=0))
     share = (np.exp(log_z - logsumexp(log_z, axis=0)) * bottom).sum(axis=0)
-    found = Estimate(
-        pool=pool, targets=targets, moments=moments, log_z=log_z, mean=mean, ess=ess, bottom_share=share, moved=moved
-    )
+    shift = None
+    if response is not None:
+        shift = np.eye(len(pool.blocks)) if pool.scales is None else pool.scales.delta
+    found = Estimate(pool, targets, moments, log_z, mean, ess, bottom_share=share, response=response, shift=shift)
     if check:
         refuse_unsupported(found)
     return found

@@ -18,7 +18,7 @@ from scipy.special import expit
 from observables.estimation.estimator import estimate
 from observables.estimation.moments import no_moments
 from observables.estimation.targets import Targets
-from observables.exchange.weighted import in_time, library
+from observables.exchange.weighted import library
 from observables.phases import TwoPhases
 from observables.samples.pool import Pool, Source
 
@@ -30,7 +30,7 @@ def to_pyerrors(walk: Source, beta: float = 1.0, **couplings: Any) -> dict[str, 
 
     The ensemble has the name of the problem, and every chain is a replica of it; the draws from the prior, on which the
     scale of log Z rests, are an ensemble of their own.  Errors come from autocorrelations along the chains (the gamma
-    method), where our own come from the scatter of independent groups: neither knows of the other.
+    method), where our own come from the scatter of independent chains: neither knows of the other.
 
     Parameters
     ----------
@@ -77,16 +77,14 @@ class Chains:
     def __init__(self, pool: Pool, targets: Targets, beta: float):
         pool.check_one_coupling("pyerrors")
         self.pool, self.ensemble = pool, pool.run.problem.replace("|", " ")
-        count = pool.walks[0].data.sizes["chain"]
         tables: dict[str, list[Array]] = {name: [] for name in ("energy", "log_weight", "log_w", *pool.observables)}
-        for samples, group in zip(pool.samples, pool.groups, strict=True):
-            ((_, energy),) = targets.along(samples)
-            order = in_time(pool, len(energy))
-            columns = {"energy": energy, "log_weight": targets.log_t(energy, beta) - group.log_w, "log_w": group.log_w}
-            columns |= {name: samples.observable(name) for name in pool.observables}
+        for chain in pool.chains:
+            ((_, energy),) = targets.along(chain)
+            columns = {"energy": energy, "log_weight": targets.log_t(energy, beta) - chain.log_w, "log_w": chain.log_w}
+            columns |= {name: chain.observable(name) for name in pool.observables}
             for name, values in columns.items():
-                tables[name].append(values[order].reshape(count, -1).astype(float))
-        self.recorded = {name: np.concatenate(rows) for name, rows in tables.items()}
+                tables[name].append(values.astype(float))
+        self.recorded = {name: np.stack(rows) for name, rows in tables.items()}
         self.top = float(self.recorded["log_weight"].max())
         self.weight = np.exp(self.recorded["log_weight"] - self.top)
 
@@ -98,7 +96,7 @@ class Chains:
         """log c, and the largest log weight that was taken out of the weights."""
         scale = self.pool.scale
         assert scale is not None
-        draws = np.stack([group.prior_log_w for group in self.pool.groups])
+        draws = np.concatenate([walk.data["prior_log_w"].values for walk in self.pool.walks], axis=1)
         ratio = np.log(self.recorded["log_w"].size / draws.size)
         met = expit(ratio + draws - scale.log_c), expit(scale.log_c - ratio - self.recorded["log_w"])
         slope = sum((p * (1 - p)).sum() for p in met)

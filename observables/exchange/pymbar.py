@@ -45,7 +45,7 @@ def to_pymbar(ladder: Source, *, replica: int = 0, every: int = 1, seed: int = 0
     ladder : Ladder, Walk, or Pool of one of them
         The samples.
     replica : int
-        Which replica of a ladder; the levels of others are states of their own.  All groups of a walk are taken together.
+        Which replica of a ladder; the levels of others are states of their own.  All chains of a walk are taken together.
     every : int
         Take every so many levels only: u_kn has K^2 N numbers for K levels of N particles.
     seed : int
@@ -109,12 +109,12 @@ def _equal(log_share: Array, energy: Array, rng: np.random.Generator) -> Array:
 
 
 def _of_walk(pool: Pool) -> ReducedPotentials:
-    """Two states: the prior, and the chains of all groups."""
+    """Two states: the prior, and all chains."""
     pool.check_one_coupling("pymbar")
-    groups, scale = pool.groups, pool.scale
+    chains, scale = pool.chains, pool.scale
     assert scale is not None
-    prior, log_w = (np.concatenate([getattr(group, name) for group in groups]) for name in ("prior_log_w", "log_w"))
+    prior, log_w = (np.concatenate([getattr(chain, name) for chain in chains]) for name in ("prior_log_w", "log_w"))
     u_kn = np.zeros((2, len(prior) + len(log_w)))
     u_kn[1] = -np.concatenate([prior, log_w])
-    energy = np.concatenate([np.full(len(prior), np.nan), *(group.energy for group in groups)])
+    energy = np.concatenate([np.full(len(prior), np.nan), *(chain.energy for chain in chains)])
     return ReducedPotentials(u_kn, np.array([len(prior), len(log_w)]), np.array([0.0, -scale.log_c]), energy)

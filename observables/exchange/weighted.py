@@ -20,7 +20,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Weighted:
-    """Samples of all blocks (replicas, or groups of chains), one after the other; those without weight are left out."""
+    """Samples of all blocks (replicas, or chains), one after the other; those without weight are left out."""
 
     pool: Pool
     recorded: Mapping[str, Array]
@@ -39,8 +39,7 @@ class Weighted:
         for samples, base in pool.weighted:
             ((_, energy),) = targets.along(samples)
             log_weight = base + targets.log_t(energy, float(beta))
-            order = in_time(pool, len(energy))
-            order = order[log_weight[order] > log_weight.max() - NEGLIGIBLE]
+            order = np.flatnonzero(log_weight > log_weight.max() - NEGLIGIBLE)
             table = {"energy": energy} | {name: samples.observable(name) for name in pool.observables}
             parts.append({name: values[order] for name, values in table.items()})
             weights.append(log_weight[order])
@@ -67,13 +66,6 @@ class Weighted:
         """Indices of `count` samples by systematic resampling: in order, each as often as its weight says, up or down."""
         positions = (rng.uniform() + np.arange(count)) / count
         return np.searchsorted(np.cumsum(self.share), positions).clip(max=len(self.log_weight) - 1)
-
-
-def in_time(pool: Pool, count: int) -> Array:
-    """The order of samples chain by chain; a group of a walk records sweep by sweep.  Ladders have no such order."""
-    if pool.of_ladders:
-        return np.arange(count)
-    return np.arange(count).reshape(-1, pool.walks[0].data.sizes["chain"]).T.ravel()
 
 
 def library(name: str, purpose: str) -> Any:

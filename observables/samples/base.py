@@ -11,7 +11,7 @@ Couplings = Mapping[str, tuple[float, str, float]]  # {name: (value, observable,
 
 
 class Samples:
-    """One flat axis of samples: a replica of a ladder, or a group of chains."""
+    """One flat axis of samples: a replica of a ladder, or a chain of a walk."""
 
     couplings: Couplings
 

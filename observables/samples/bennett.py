@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from observables.samples.of_walks import Group
+from observables.samples.of_walks import Chain
 
 Array = np.ndarray
 
@@ -26,45 +26,44 @@ FAR = 40.0  # beyond all log w: there every sample could be a draw, or every dra
 
 
 class Scale(NamedTuple):
-    """log c of the groups of a walk."""
+    """log c of the chains of a walk."""
 
     log_c: float
     without: Array
-    """log c without one of the groups, (group,), to first order"""
+    """log c without one of the chains, (chain,), to first order"""
     meetings: Array
-    """samples and draws of each group that could be either, (group,)"""
+    """samples and draws of each chain that could be either, (chain,)"""
 
 
-def scale_of(groups: Sequence[Group]) -> Scale:
-    """log c from the samples of all groups and the prior draws that came with them.
+def scale_of(chains: Sequence[Chain]) -> Scale:
+    """log c from the samples of all chains and the prior draws that came with them.
 
     Parameters
     ----------
-    groups
-        Groups of chains with one weight w, such as those of `Pool(walk).blocks`.
+    chains
+        Chains with one weight w, such as `Pool(walk).chains`.
 
     Returns
     -------
     Scale
-        log c, log c without each group (for the jackknife), and how often samples and draws met in each group.
+        log c, log c without each chain (for the jackknife), and how often samples and draws met in each chain.
 
     Examples
     --------
-    >>> groups = observables.Pool(walk).blocks
-    >>> scale_of(groups).log_c
+    >>> scale_of(observables.Pool(walk).chains).log_c
     """
-    ratio = np.log(groups[0].log_w.size / groups[0].prior_log_w.size)
+    ratio = np.log(sum(chain.log_w.size for chain in chains) / sum(chain.prior_log_w.size for chain in chains))
 
     def sums(log_c: float) -> tuple[Array, Array]:
-        """Draws minus samples and (minus) the derivative of that with respect to log c, (group,)."""
+        """Draws minus samples and (minus) the derivative of that with respect to log c, (chain,)."""
         found = []
-        for group in groups:
-            could = expit(ratio + group.prior_log_w - log_c), expit(log_c - ratio - group.log_w)
+        for chain in chains:
+            could = expit(ratio + chain.prior_log_w - log_c), expit(log_c - ratio - chain.log_w)
             found.append([could[0].sum() - could[1].sum(), sum((p * (1 - p)).sum() for p in could)])
         surplus, slope = np.array(found).T
         return surplus, slope
 
-    parts = [part for group in groups for part in (group.log_w, group.prior_log_w)]
+    parts = [part for chain in chains for part in (chain.log_w, chain.prior_log_w)]
     known = np.concatenate([part[np.isfinite(part)] for part in parts]) + ratio
     log_c = float(brentq(lambda log_c: sums(log_c)[0].sum(), known.min() - FAR, known.max() + FAR, xtol=1e-9))
     surplus, slope = sums(log_c)

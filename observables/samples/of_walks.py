@@ -1,4 +1,4 @@
-"""Samples of multicanonical chains: one flat axis for each group, and the configurations chains start from.
+"""Samples of chains: one flat axis for each chain, and the configurations chains start from.
 
 A sample has the base weight 1/w, up to a common factor that exact draws from the prior give (see `bennett`).
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import xarray as xr
@@ -22,8 +21,8 @@ BOTTOM = 1e-3  # of the samples: what lies below them was not sampled
 
 
 @dataclass(frozen=True, eq=False)
-class Group(Samples):
-    """One group of chains."""
+class Chain(Samples):
+    """One chain of a walk, sweep by sweep."""
 
     log_w: Array
     """log of the weight w at every sample"""
@@ -32,6 +31,8 @@ class Group(Samples):
     recorded: Mapping[str, Array]
     """energy and every observable"""
     couplings: Couplings
+    lowest: float
+    """energy below which all chains together hardly sampled anything"""
 
     @property
     def energy(self) -> Array:
@@ -40,27 +41,32 @@ class Group(Samples):
     def observable(self, name: str) -> Array:
         return self.recorded[name]
 
-    @cached_property
+    @property
     def bottom(self) -> float:
-        return float(np.quantile(self.energy, BOTTOM))
+        return self.lowest
 
 
-def groups_of(walk: Walk) -> list[Group]:
-    """The groups of a walk, each with all its sweeps and chains."""
-    table = {name: walk.data[name].values for name in ("energy", *walk.observables)}
-    log_w, prior_log_w = walk.data["log_w"].values, walk.data["prior_log_w"].values
+def chains_of(walk: Walk) -> list[Chain]:
+    """The chains of a walk, group by group; the prior draws of a group are dealt out to its chains."""
+    # (group, chain, sweep), so that the history of a chain lies together
+    table = {name: np.moveaxis(walk.data[name].values, 1, 2).copy() for name in ("energy", "log_w", *walk.observables)}
+    groups, chains, _ = table["energy"].shape
+    prior_log_w = walk.data["prior_log_w"].values
+    lowest = float(np.quantile(table["energy"], BOTTOM))
     return [
-        Group(
-            log_w=log_w[g].ravel(),
-            prior_log_w=prior_log_w[g].ravel(),
-            recorded={name: values[g].ravel() for name, values in table.items()},
+        Chain(
+            log_w=table["log_w"][g, c],
+            prior_log_w=prior_log_w[g, c::chains],
+            recorded={name: values[g, c] for name, values in table.items() if name != "log_w"},
             couplings=walk.couplings,
+            lowest=lowest,
         )
-        for g in range(walk.data.sizes["group"])
+        for g in range(groups)
+        for c in range(chains)
     ]
 
 
-def last_samples(walks: Sequence[Walk]) -> tuple[xr.DataArray, Group]:
+def last_samples(walks: Sequence[Walk]) -> tuple[xr.DataArray, Chain]:
     """Configurations after the last sweep of every part, (draw, ...), and what was recorded of them."""
     fields = [walk.data["last"].stack(draw=("group", "chain")).drop_vars(["draw", "group", "chain"]) for walk in walks]
     ends = [walk.data.isel(sweep=-1) for walk in walks]
@@ -69,8 +75,8 @@ def last_samples(walks: Sequence[Walk]) -> tuple[xr.DataArray, Group]:
         return np.concatenate([end[name].values.ravel() for end in ends])
 
     recorded = {name: at_the_end(name) for name in ("energy", *walks[0].observables)}
-    group = Group(at_the_end("log_w"), np.empty(0), recorded, walks[0].couplings)
-    return xr.concat(fields, dim="draw").transpose("draw", ...), group
+    ends_of_chains = Chain(at_the_end("log_w"), np.empty(0), recorded, walks[0].couplings, -np.inf)
+    return xr.concat(fields, dim="draw").transpose("draw", ...), ends_of_chains
 
 
 def crossings(walks: Sequence[Walk], by: str, inner: Sequence[float]) -> Array:

@@ -1,12 +1,13 @@
-"""The samples an answer rests on: ladders become replicas, walks become groups, both become independent blocks.
+"""The samples an answer rests on: ladders become replicas, walks become chains, both become independent blocks.
 
 Every sample carries its base weight, so that exp(base) t(x) is its weight for any target pi(x) t(x): log(n_k w_kj / D) in
-a ladder, log(c / (n w)) in a walk with n samples a group, where c is the absolute scale (see `bennett`).
+a ladder, log(c / (n w)) in a walk with n samples a chain, where c is the absolute scale (see `bennett`).
 
-A block is a set of samples that together give one estimate.  Replicas of one problem are a block each, and so are groups
-of chains.  Ladders run at different couplings are dealt out so that every block has at least one replica of each; D is
-then the sum of theirs, each at its own energy.  Canonical walks at different couplings have one group of each in a block,
-see `several_couplings`.
+A block is a set of independent samples that can be left out.  Replicas of one problem are a block each, and so are single
+chains: a walk has many, so that their scatter is known well (16 groups of them would know an error to a fifth only).
+Ladders run at different couplings are dealt out so that every block has at least one replica of each; D is then the sum of
+theirs, each at its own energy.  Canonical walks at different couplings have one chain of each in a block, see
+`several_couplings`.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from observables.samples.base import Couplings, Samples
 from observables.samples.bennett import Scale, scale_of
 from observables.samples.kept import self_consistent_replicas
 from observables.samples.of_ladders import Replica, replicas_of
-from observables.samples.of_walks import Group, groups_of
-from observables.samples.several_couplings import base_weights
+from observables.samples.of_walks import Chain, chains_of
+from observables.samples.several_couplings import SharedScales, shared_scales
 from quenchphys.ladder import Ladder
 from quenchphys.run import Run
 from quenchphys.walk import Walk, joined
@@ -125,7 +126,7 @@ class Pool:
         attrs = {k: v for k, v in self.run.attrs.items() if isinstance(v, str | int | float | bool)}
         if self.of_ladders:
             return attrs | {"ladders": len(self.ladders), "replicas": len(self.replicas), "volumes": self.volumes}
-        return attrs | {"parts": len(self.walks), "groups": len(self.blocks)}
+        return attrs | {"parts": len(self.walks), "groups": len(self.together), "chains": len(self.blocks)}
 
     # The samples and their weights.
 
@@ -133,7 +134,7 @@ class Pool:
     def blocks(self) -> Sequence[Sequence[Samples]]:
         """Independent sets of samples."""
         if self.walks:
-            return [list(block) for block in zip(*self._groups, strict=True)]
+            return [list(block) for block in zip(*self._chains, strict=True)]
         # Samples of several couplings are weighed by all of them, of which shared volumes know nothing.
         one_coupling = all(ladder.couplings == self.couplings for ladder in self.ladders)
 
@@ -150,25 +151,38 @@ class Pool:
         """Base weights of the samples of every block."""
         if self.scale is not None:
             log_c = self.scale.log_c
-            if len(self._groups) > 1:
-                return [base_weights(block, log_c) for block in zip(*self._groups, strict=True)]
-            return [[-group.log_w + log_c - np.log(group.log_w.size)] for group in self.groups]
+            if self.scales is not None:
+                return self.scales.log_base
+            return [[-chain.log_w + log_c - np.log(chain.log_w.size)] for chain in self.chains]
         return [_base_weights([replica for replica in block if isinstance(replica, Replica)]) for block in self.blocks]
 
     @cached_property
-    def groups(self) -> list[Group]:
-        """The groups of chains of a walk, of all its couplings one after the other; none for ladders."""
-        return [group for groups in self._groups for group in groups]
+    def chains(self) -> list[Chain]:
+        """The chains of a walk, of all its couplings one after the other; none for ladders."""
+        return [chain for chains in self._chains for chain in chains]
 
     @cached_property
-    def _groups(self) -> list[list[Group]]:
-        """The groups at each set of couplings."""
-        return [groups_of(joined(parts)) for parts in _by_couplings(self.walks)]
+    def _chains(self) -> list[list[Chain]]:
+        """The chains at each set of couplings."""
+        return [chains_of(joined(parts)) for parts in _by_couplings(self.walks)]
+
+    @property
+    def together(self) -> list[range]:
+        """Numbers of the blocks that give an answer of their own together: the chains of a group, or single replicas."""
+        size = self.walks[0].data.sizes["chain"] if self.walks else 1
+        return [range(first, first + size) for first in range(0, len(self.blocks), size)]
 
     @cached_property
     def scale(self) -> Scale | None:
         """The absolute scale of a walk, at the first of its couplings; None for ladders, whose volumes are absolute."""
-        return scale_of(self._groups[0]) if self.walks else None
+        return scale_of(self._chains[0]) if self.walks else None
+
+    @cached_property
+    def scales(self) -> SharedScales | None:
+        """What walks at several couplings share; None for anything else."""
+        if len(self._chains) < 2 or self.scale is None:
+            return None
+        return shared_scales(list(zip(*self._chains, strict=True)), self.scale.log_c)
 
     @property
     def weighted(self) -> Iterator[tuple[Samples, Array]]:
@@ -178,7 +192,7 @@ class Pool:
 
     @property
     def samples(self) -> list[Samples]:
-        """Every replica, or every group of chains."""
+        """Every replica, or every chain."""
         return [samples for block in self.blocks for samples in block]
 
     @property
@@ -188,8 +202,8 @@ class Pool:
 
     def check_one_coupling(self, question: str) -> None:
         """Refuse walks at several couplings, whose samples have no weight of their own, where that is asked for."""
-        if len(self._groups) > 1:
-            raise TypeError(f"{question} needs a single walk; walks at {len(self._groups)} couplings were given.")
+        if len(self._chains) > 1:
+            raise TypeError(f"{question} needs a single walk; walks at {len(self._chains)} couplings were given.")
 
     def check_recorded(self, name: str) -> None:
         """Refuse an observable that was not recorded."""

@@ -17,7 +17,7 @@ from quenchphys.autocorrelation import integrated_time
 from quenchphys.samplers.softness import too_soft
 from quenchphys.walk import Walk
 
-LARGEST_ERROR = 0.4  # of the log odds, in nats, above which a jackknife over groups is no error to be trusted
+LARGEST_ERROR = 0.4  # of the log odds, in nats, above which a jackknife over chains is no error to be trusted
 FEWEST_CROSSINGS = 2.0  # from phase to phase, in a group of chains
 ENOUGH_CROSSINGS = 8.0  # in a group on average, that is one a chain: chains run on until they have these and the fewest
 FEWEST_MEETINGS = 10.0  # of samples of chains with draws from the prior, in a group
@@ -96,7 +96,8 @@ def describe_point(
     result["tau"] = xr.Variable((), memory(walks, by), words)
     assert pool.scale is not None
     words = {"long_name": "samples of chains and draws from the prior that could be either"}
-    result["meetings"] = xr.Variable("group", pool.scale.meetings, words)
+    met = [pool.scale.meetings[some].sum() for some in pool.together]
+    result["meetings"] = xr.Variable("group", met, words)
     shape = walks[0].last.shape[2:]
     _add_heights(result, pool, coupling, phases, point)
     _add_walls(result, pool, shape, phases, here)
@@ -201,7 +202,7 @@ def doubts(pilot: qp.Ladder, walks: list[Walk], result: xr.Dataset, coupling: st
         )
     elif error * abs(slope) > LARGEST_ERROR:
         reasons.append(
-            f"The log odds of the phases are known to {error * abs(slope):.2g} nats only (the groups of chains can tell an "
+            f"The log odds of the phases are known to {error * abs(slope):.2g} nats only (the chains can tell an "
             f"error of up to {LARGEST_ERROR:g}); more sweeps are needed."
         )
     if (met := result["meetings"].values.mean()) < FEWEST_MEETINGS:

@@ -90,8 +90,7 @@ def coexistence(
         Particles in a population, and independent populations, of the pilot ladder.  They do not enter the error bars:
         the pilot only has to see both phases.  Before these names existed they were called `particles` and `replicas`.
     groups, chains
-        Independent groups of multicanonical chains (at least 8), and chains in each.  Error bars are a jackknife over the
-        groups.
+        Groups of multicanonical chains (at least 8), and chains in each.  Error bars are a jackknife over all chains.
     sweeps
         Sweeps of each chain: errors fall with the square root.  Sweeps in which chains remember their start are not counted
         but added, and chains that have hardly crossed from phase to phase go on for up to nine times as many.

@@ -75,7 +75,7 @@ def add_pilot_and_chains(parser: ArgumentParser, where: str = "") -> None:
         "--groups",
         type=whole_number,
         metavar="N",
-        help=f"independent groups of chains; error bars are a jackknife over them (default: {defaults.WALK_GROUPS}, at "
+        help=f"groups of chains; error bars are a jackknife over all chains (default: {defaults.WALK_GROUPS}, at "
         f"least {defaults.FEWEST_GROUPS})",
     )
     chains.add_argument(

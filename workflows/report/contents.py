@@ -105,7 +105,7 @@ def _groups_of_point(page: Page, result: xr.Dataset) -> None:
     value, error = float(result[str(coupling)]), float(result[f"{coupling}_err"])
     alone = result[f"{coupling}_group"].values
     page.text(
-        f"Groups of chains are independent, and errors are a jackknife over them.  One group alone gives {coupling} between "
+        f"All chains are independent, and errors are a jackknife over them.  One group alone gives {coupling} between "
         f"{np.nanmin(alone):.6g} and {np.nanmax(alone):.6g}, all together {value:.6g} +- {error:.2g}.  The pilot ladder "
         f"alone gave {float(result[f'{coupling}_pilot']):.6g} +- {float(result[f'{coupling}_pilot_err']):.2g}."
     )

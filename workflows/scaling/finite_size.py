@@ -74,7 +74,7 @@ def finite_size_scaling(
         Of first-order transitions: the pilot ladder of every size, as in `coexistence`.
     groups, chains, sweeps
         Of first-order transitions: the chains of every size, as in `coexistence`.  Of second-order transitions: canonical
-        chains with sign clusters at three couplings of every size; error bars are a jackknife over the groups.
+        chains with sign clusters at three couplings of every size; error bars are a jackknife over all chains.
     method, error
         Of first-order transitions: how the point of every size is found, as in `coexistence`; "auto" has chains that cross
         for small sizes, for the barriers, and bridges to both phases for large ones.

@@ -43,8 +43,10 @@ def test_log_z_is_absolute_where_chains_meet_the_prior(walk):
     pool = observables.Pool([Walk(walk.data.isel(part)) for part in parts])
     scale = pool.scale
     exact_c = 7.0 - D / 2 * np.log1p(0.5 / SIGMA**2)  # of exp(7 - U/2)
-    assert abs(scale.log_c - exact_c) < 4 * np.sqrt((GROUPS - 1) * np.var(scale.without))
-    assert 0.3 < np.sqrt((GROUPS - 1) * np.var(scale.without) * scale.meetings.sum()) < 3  # Bennett's own estimate
+    error = np.sqrt((GROUPS * CHAINS - 1) * np.var(scale.without))
+    assert len(scale.without) == GROUPS * CHAINS
+    assert abs(scale.log_c - exact_c) < 4 * error
+    assert 0.3 < error * np.sqrt(scale.meetings.sum()) < 3  # Bennett's own estimate
     found = observables.partition_function(pool, beta=1.0)
     cut = 0.5
     inside = stats.chi2.cdf(cut * (1 + 1 / SIGMA**2), D)
@@ -56,8 +58,14 @@ def test_log_z_is_absolute_where_chains_meet_the_prior(walk):
     assert np.logaddexp.reduce(phases.log_z.values) == pytest.approx(float(found.log_z), abs=1e-12)
 
 
-def test_the_error_of_log_z_leaves_out_a_group_with_its_share_in_the_scale(walk):
-    """The jackknife by hand: the pool of all other groups, with a scale of its own."""
+def one_chain_a_group(walk):
+    """The same walk with the first chain of every group alone."""
+    return Walk(walk.data.isel(chain=[0]))
+
+
+def test_the_error_of_log_z_leaves_out_a_chain_with_its_share_in_the_scale(walk):
+    """The jackknife by hand: the pool of all other chains, with a scale of its own."""
+    walk = one_chain_a_group(walk)
     found = observables.partition_function(walk, errors="replicas")
     rest = [observables.partition_function(Walk(walk.data.drop_isel(group=g))) for g in range(GROUPS)]
     by_hand = np.sqrt((GROUPS - 1) * np.var([float(one.log_z) for one in rest]))
@@ -67,12 +75,25 @@ def test_the_error_of_log_z_leaves_out_a_group_with_its_share_in_the_scale(walk)
 
 
 def test_the_scale_is_that_of_its_equation(walk):
-    """Solved for a group less, its equation has the root that the first order promises."""
+    """Solved for a chain less, its equation has the root that the first order promises."""
+    walk = one_chain_a_group(walk)
     scale = scale_of(walk)
     for left_out in (0, 7):
         rest = scale_of(Walk(walk.data.drop_isel(group=left_out)))
         assert rest.log_c == pytest.approx(scale.without[left_out], abs=1e-3)
         assert rest.log_c != pytest.approx(scale.log_c, abs=1e-4)
+
+
+def test_chains_of_a_group_count_one_by_one():
+    """16 groups know an error to a fifth, their 640 chains to a thirtieth, whichever walk of many is asked."""
+    errors = []
+    for seed in range(12):
+        energy = np.random.default_rng(seed).exponential(size=(GROUPS, 20, CHAINS))
+        samples = {"energy": energy, "x": np.random.default_rng(100 + seed).normal(size=energy.shape)}
+        errors.append(float(observables.order_parameters(synthetic.walk(samples), beta=0.0).x_err))
+    wanted = 1 / np.sqrt(GROUPS * 20 * CHAINS)
+    assert np.mean(errors) == pytest.approx(wanted, rel=0.03)
+    assert np.std(errors) < 0.08 * wanted
 
 
 def test_draws_that_chains_never_meet_count_as_draws(walk):
@@ -129,5 +150,5 @@ def test_only_parts_of_one_walk_are_pooled(ladder, walk):
         observables.Pool([walk, other])
     with pytest.raises(TypeError, match="Ladder, Walk was given"):
         observables.Pool([ladder, walk])
-    with pytest.raises(ValueError, match="groups of chains need at least 2"):
-        observables.partition_function(Walk(walk.data.isel(group=[0])))
+    with pytest.raises(ValueError, match="Errors from chains need at least 2"):
+        observables.partition_function(synthetic.walk({"energy": np.ones((1, 200, 1))}))

@@ -9,6 +9,7 @@ import pytest
 import lattices
 import observables
 import quenchphys as qp
+from quenchphys.walk import Walk
 
 LOW, MIDDLE, HIGH = -1.6, -1.2, -0.8
 GRID = np.linspace(-3.6, 3.6, 97)
@@ -67,6 +68,19 @@ def test_walks_at_several_couplings_are_joined(walks):
         assert float(observables.binder(walk, mu2=MIDDLE).ess) < float(observables.binder(pool, mu2=MIDDLE).ess)
 
 
+def test_a_chain_is_left_out_of_the_scales_that_walks_share(walks):
+    """The jackknife by hand: pools of all other groups of single chains, with scales of their own."""
+    single = [Walk(walk.data.isel(chain=[0], sweep=slice(64))) for walk in walks]
+    found = observables.binder(single, mu2=MIDDLE, errors="replicas")
+    rest = [
+        observables.binder([Walk(walk.data.drop_isel(group=g)) for walk in single], mu2=MIDDLE)
+        for g in range(single[0].data.sizes["group"])
+    ]
+    for name in ("binder", "fluctuation", "binder_slope"):
+        by_hand = np.sqrt((len(rest) - 1) * np.var([float(one[name]) for one in rest]))
+        assert float(found[f"{name}_err"]) == pytest.approx(by_hand, rel=0.01), name
+
+
 def test_a_walk_is_continued_and_kept(walks, tmp_path):
     longer = qp.canonical(ring(LOW), walks[0], sweeps=16, seed=9)
     assert np.array_equal(longer.data["step_size"].values, walks[0].data["step_size"].values)
@@ -74,7 +88,7 @@ def test_a_walk_is_continued_and_kept(walks, tmp_path):
     loaded = qp.load(longer.save(tmp_path / "walk.nc"))
     assert loaded.method == "canonical" and "16 groups of 8 canonical chains" in loaded.report()
     parts = observables.Pool([walks[0], longer, walks[1]])
-    assert parts.samples[0].energy.size == walks[0].energy[0].size + longer.energy[0].size
+    assert parts.samples[0].energy.size == walks[0].energy.shape[1] + longer.energy.shape[1]
 
 
 class NoField:
