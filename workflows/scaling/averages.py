@@ -1,8 +1,9 @@
-"""Fits with a correction to scaling, averaged over what nobody knows: its exponent, and the smallest size the law holds for.
+"""Fits with corrections to scaling, averaged over what nobody knows: their exponent and number, and the smallest size.
 
-Every model is a linear fit with one exponent omega of the correction, to the sizes from some smallest one on.  Its weight is
+Every model is a linear fit with the exponent omega of a correction, or with two corrections omega and omega + 1, to the
+sizes from some smallest one on.  Its weight is
 
-    exp(-chi^2/2 - number of points left out)
+    exp(-chi^2/2 - number of parameters - number of points left out)
 
 (Jay and Neil 2021: leaving out a point costs as much as a parameter).  The variance of the average is that within the
 models and that between them, so that the error covers the choice of the ansatz.
@@ -18,7 +19,8 @@ import numpy as np
 from workflows.scaling.fits import OMEGA, Fit, least_squares
 
 Array = np.ndarray
-Design = Callable[[float | None], Array]  # of an omega: (point, parameter), the wanted parameter first; None: no correction
+# Of the exponents of the corrections, none, one or two: (point, parameter), with the wanted parameters first.
+Design = Callable[[tuple[float, ...]], Array]
 
 
 class Average(NamedTuple):
@@ -34,45 +36,69 @@ class Average(NamedTuple):
     """False where there were too few points for a correction."""
 
 
-def averaged(design: Design, y: Array, covariance: Array, sizes: Array, omega: float | None = None) -> Average | None:
-    """The average over exponents and smallest sizes; None where no fit has a degree of freedom.
+def averaged(
+    design: Design, y: Array, covariance: Array, sizes: Array, omega: float | None = None, wanted: int = 1
+) -> list[Average] | None:
+    """The averages of the first parameters over all models; None where no fit has a degree of freedom.
 
     Parameters
     ----------
     design
-        The design matrix for an exponent; for None that of the law without a correction.
+        The design matrix for some exponents; for none of them that of the law without a correction.
     y, covariance
         Points and their covariance.
     sizes
-        The size, or the smaller of two, that a point is from.
+        The size that a point is from.
     omega
-        The exponent, if it is known.
+        The exponent of the first correction, if it is known.
+    wanted
+        How many parameters are wanted.
     """
-    exponents = list(OMEGA) if omega is None else [omega]
-    models = _models(design, y, covariance, sizes, exponents)
+    first = [float(one) for one in OMEGA] if omega is None else [float(omega)]
+    models = _models(design, y, covariance, sizes, [e for one in first for e in ((one,), (one, one + 1.0))])
     corrected = bool(models)
-    models = models or _models(design, y, covariance, sizes, [None])
+    models = models or _models(design, y, covariance, sizes, [()])
     if not models:
         return None
     fits = [fit for fit, _ in models]
-    log_weight = np.array([-0.5 * fit.chi2 - left_out for fit, left_out in models])
+    log_weight = np.array([-0.5 * fit.chi2 - len(fit.value) - left_out for fit, left_out in models])
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
-    values, errors = (np.array([getattr(fit, name)[0] for fit in fits]) for name in ("value", "error"))
+    best, p_value = fits[int(weight.argmax())], max(fit.p_value for fit in fits)
+    found = []
+    for number in range(wanted):
+        values, errors = (np.array([getattr(fit, name)[number] for fit in fits]) for name in ("value", "error"))
+        found.append(Average(*_mixed(weight, values, errors), best, p_value, corrected))
+    return found
+
+
+def together(averages: Sequence[Average]) -> Average:
+    """One number from several quantities, as if each of them was a model: what they disagree in is part of the error.
+
+    Their errors come from the same samples, so nothing is gained by taking the mean; the better known counts for more.
+    """
+    values, errors = (np.array([getattr(one, name) for one in averages]) for name in ("value", "error"))
+    mixed = _mixed(errors**-2.0 / (errors**-2.0).sum(), values, errors)
+    best = averages[int(errors.argmin())].best
+    return Average(*mixed, best, min(one.p_value for one in averages), all(one.corrected for one in averages))
+
+
+def _mixed(weight: Array, values: Array, errors: Array) -> tuple[float, float]:
+    """Mean and standard deviation of a mixture of answers: the variance within them and that between them."""
     value = float(weight @ values)
     variance = float(weight @ (errors**2 + (values - value) ** 2))
-    return Average(value, variance**0.5, fits[int(weight.argmax())], max(fit.p_value for fit in fits), corrected)
+    return value, variance**0.5
 
 
 def _models(
-    design: Design, y: Array, covariance: Array, sizes: Array, exponents: Sequence[float | None]
+    design: Design, y: Array, covariance: Array, sizes: Array, exponents: Sequence[tuple[float, ...]]
 ) -> list[tuple[Fit, int]]:
     """All fits with a degree of freedom, and the number of points that each leaves out."""
     found = []
     for smallest in np.unique(sizes):
         used = sizes >= smallest
-        for omega in exponents:
-            matrix = design(omega)
+        for some in exponents:
+            matrix = design(some)
             if used.sum() <= matrix.shape[1]:
                 continue
             if np.linalg.matrix_rank(matrix[used]) < matrix.shape[1]:

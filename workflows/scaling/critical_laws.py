@@ -1,24 +1,25 @@
 """The numbers of a critical point, each from a joint fit to what the curves of all sizes say.
 
-With R = B or xi/L, R_L(c) = R* + s_L (c - c_inf) + A L^(-omega), two sizes a and b cross at
+With R = B or xi/L and its slope s_L, all sizes have at a coupling c near c_inf
 
-    c_ab = c_inf + A (a^(-omega) - b^(-omega))/(s_b - s_a),
+    R_L(c) = R* + s_L (c - c_inf) + A L^(-omega) + A' L^(-omega - 1).
 
-at c_inf all sizes have R* + A L^(-omega), and where R has one and the same value at all sizes, its slope grows as L^(1/nu)
-and V <m^2> as L^(gamma/nu), times 1 + b L^(-omega).  Both R are fitted together: what they share is the wanted number, and
-each has its own correction.
+Both R are fitted together, with one c_inf and corrections of their own; every crossing of two sizes follows from that.
+Where R has one and the same value at all sizes, its slope grows as L^(1/nu) and V <m^2> as L^(gamma/nu), times
+1 + b L^(-omega) + b' L^(-omega - 1); that is fitted for each R by itself, and both answers count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from workflows.scaling.averages import Average, Design, averaged
+from workflows.scaling.averages import Average, Design, averaged, together
 from workflows.scaling.curves import Curves, joint
 from workflows.scaling.fits import ACCEPTED
 
@@ -26,6 +27,8 @@ Array = np.ndarray
 
 RATIOS = ("binder", "ratio")
 FEWEST_CROSSINGS = 2
+STEPS = 8  # of the coupling at which both R are fitted
+NEAR = 0.02  # errors of the coupling, within which it moves no more
 # Errors by which a number may differ from what the largest sizes say: a correction with one unknown exponent is hardly known
 # to better than a fifth.
 EXTRAPOLATED = 5.0
@@ -111,10 +114,6 @@ class Crossings:
     def count(self) -> int:
         return len(self.names)
 
-    def shape(self, omega: float) -> Array:
-        """The correction of each crossing for A = 1."""
-        return (self.small**-omega - self.large**-omega) / (self.slopes[:, 1] - self.slopes[:, 0])
-
 
 def pairs_of(lengths: Sequence[int]) -> list[tuple[int, int]]:
     """(L, 2L) where at least two such pairs exist, else neighbouring sizes."""
@@ -158,88 +157,123 @@ def crossings_of(sizes: Sequence[Curves]) -> Crossings:
     )
 
 
-def critical_coupling(crossings: Crossings, name: str, omega: float | None) -> Law:
-    """c_inf from the crossings of both R."""
+def critical_laws(
+    sizes: Sequence[Curves], crossings: Crossings, names: Mapping[str, str], omega: float | None
+) -> dict[str, Law]:
+    """c_inf and the R* of every R, under the names given for "coupling" and for every R, from all sizes at once.
 
-    def design(omega: float | None) -> Array:
-        ones = np.ones((crossings.count, 1))
-        return ones if omega is None else np.hstack([ones, _each(crossings.names, crossings.shape(omega))])
-
+    The law is linear near c_inf: it is fitted to the R_L at the last answer, until that moves no more.
+    """
+    ratios = [ratio for ratio in RATIOS if all(ratio in size.tables for size in sizes)]
+    at = float(np.median(crossings.values))
+    for _ in range(STEPS):
+        found = _at_one_coupling(sizes, ratios, at, omega)
+        step = float(np.clip(at + found.whole[0].value, *sizes[-1].axis[[0, -1]])) - at
+        at += step
+        if abs(step) < NEAR * found.whole[0].error:
+            break
     error = np.sqrt(np.diagonal(crossings.covariance))
     ends = [np.flatnonzero(crossings.names == ratio)[-1] for ratio in dict.fromkeys(crossings.names)]
-    last = [(float(crossings.values[i]), float(error[i])) for i in ends]
-    return _law(name, design, crossings.values, crossings.covariance, crossings.small, omega, last)
+    largest = [[(float(crossings.values[i]), float(error[i])) for i in ends]]
+    for ratio in ratios:
+        along = float(sizes[-1].slope(ratio, at)[0]) * found.whole[0].error
+        largest.append([(float(sizes[-1].value(ratio, at)[0]), float(np.hypot(sizes[-1].error(ratio, at), along)))])
+    moved = [at - step, *(0.0 for _ in ratios)]  # the coupling was fitted as a distance
+    laws = {}
+    for number, name in enumerate([names["coupling"], *(names[ratio] for ratio in ratios)]):
+        whole, without = (
+            some and some[number]._replace(value=some[number].value + moved[number]) for some in (found.whole, found.without)
+        )
+        assert whole
+        laws[name] = Law(name, whole, without or None, found.sizes, largest[number])
+    return laws
 
 
-def critical_value(sizes: Sequence[Curves], which: str, critical: Law, name: str, omega: float | None) -> Law:
-    """R* of one R from all sizes at c_inf, whose error moves them together along their slopes."""
-    at = critical.value
-    y, covariance = joint(sizes, lambda some: np.array([size.value(which, at)[0] for size in some]))
-    along = np.array([size.slope(which, at)[0] for size in sizes]) * critical.error
-    lengths = np.array([float(size.length) for size in sizes])
+def _at_one_coupling(sizes: Sequence[Curves], ratios: Sequence[str], at: float, omega: float | None) -> _Fitted:
+    """The distance of c_inf from a coupling, and the R*, from the sizes that were sampled there."""
+    sizes = [size for size in sizes if size.axis[0] <= at <= size.axis[-1]]
+    table = [(ratio, i) for ratio in ratios for i in range(len(sizes))]
+    y, covariance = joint(sizes, lambda some: np.array([some[i].value(ratio, at)[0] for ratio, i in table]))
+    names = np.array([ratio for ratio, _ in table])
+    lengths = np.array([float(sizes[i].length) for _, i in table])
+    slopes = np.array([sizes[i].slope(ratio, at)[0] for ratio, i in table])
 
-    def design(omega: float | None) -> Array:
-        ones = np.ones((len(sizes), 1))
-        return ones if omega is None else np.column_stack([ones, _scaled(lengths**-omega)])
+    def design(exponents: tuple[float, ...]) -> Array:
+        columns = [-slopes[:, None], _each(names, np.ones(len(names)))]
+        return np.hstack([*columns, *(_each(names, lengths**-one) for one in exponents)])
 
-    covariance = covariance + np.outer(along, along)
-    return _law(name, design, y, covariance, lengths, omega, [(float(y[-1]), float(covariance[-1, -1]) ** 0.5)])
+    found = _fitted(design, y, covariance, lengths, omega, 1 + len(ratios))
+    if found is None:
+        raise ValueError("There are too few sizes for the critical coupling: at least three are needed.")
+    return found
+
+
+class _Fitted(NamedTuple):
+    """Averages from all sizes, and without the smallest where a correction is left; the size of every point."""
+
+    whole: Sequence[Average]
+    without: Sequence[Average] | None
+    sizes: Array
+
+
+def _fitted(
+    design: Design, y: Array, covariance: Array, sizes: Array, omega: float | None, wanted: int = 1
+) -> _Fitted | None:
+    whole = averaged(design, y, covariance, sizes, omega, wanted)
+    if whole is None:
+        return None
+    rest = sizes > sizes.min()
+
+    def fewer(exponents: tuple[float, ...]) -> Array:
+        return design(exponents)[rest]
+
+    without = averaged(fewer, y[rest], covariance[np.ix_(rest, rest)], sizes[rest], omega, wanted)
+    return _Fitted(whole, without if without is not None and without[0].corrected else None, sizes)
 
 
 def exponent(sizes: Sequence[Curves], what: str, fixed: dict[str, float], name: str, omega: float | None) -> Law:
-    """x of a quantity that grows as L^x (1 + b L^-omega) where R has a fixed value: the slope of R, or V <m^2>."""
-    table = [(ratio, i) for ratio in fixed for i in range(len(sizes))]
+    """x of a quantity that grows as L^x where R has a fixed value: the slope of R, or V <m^2>; by every R."""
+    laws = [law for ratio, value in fixed.items() if (law := _exponent_at(sizes, what, ratio, value, name, omega))]
+    if not laws:
+        raise ValueError(f"There are too few sizes for {name.replace('_', ' ')}: at least three are needed.")
+    best = min(laws, key=lambda law: law.error)
+    without = [law.without for law in laws if law.without is not None]
+    return Law(
+        name,
+        together([law.found for law in laws]),
+        together(without) if len(without) == len(laws) else None,
+        best.sizes,
+        [end for law in laws for end in law.largest],
+    )
+
+
+def _exponent_at(
+    sizes: Sequence[Curves], what: str, ratio: str, fixed: float, name: str, omega: float | None
+) -> Law | None:
+    """The exponent where one R has a fixed value; None where too few sizes have that value."""
 
     def read(some: Sequence[Curves]) -> Array:
         found = []
-        for ratio, i in table:
-            at = some[i].where(ratio, fixed[ratio])
-            value = some[i].slope(ratio, at)[0] if what == "slope" else some[i].value(what, at)[0]
-            found.append(np.log(np.abs(value)))
+        for size in some:
+            at = size.where(ratio, fixed)
+            found.append(np.log(np.abs(size.slope(ratio, at)[0] if what == "slope" else size.value(what, at)[0])))
         return np.array(found)
 
     y, covariance = joint(sizes, read)
     # A size that does not have the value where it was sampled has nothing to say.
     there = np.isfinite(y) & np.isfinite(np.diagonal(covariance))
-    table = [row for row, known in zip(table, there, strict=True) if known]
     y, covariance = y[there], covariance[np.ix_(there, there)]
-    names = np.array([ratio for ratio, _ in table])
-    lengths = np.array([float(sizes[i].length) for _, i in table])
+    lengths = np.array([float(size.length) for size in sizes])[there]
 
-    def design(omega: float | None) -> Array:
-        columns = [np.log(lengths)[:, None], _each(names, np.ones(len(names)))]
-        if omega is not None:
-            columns.append(_each(names, lengths**-omega))
-        return np.hstack(columns)
+    def design(exponents: tuple[float, ...]) -> Array:
+        return np.column_stack([np.log(lengths), np.ones(len(lengths)), *(_scaled(lengths**-one) for one in exponents)])
 
-    last = []
-    for ratio in dict.fromkeys(names):
-        if len(ends := np.flatnonzero(names == ratio)[-2:]) == 2:
-            weight = np.array([-1.0, 1.0]) / np.diff(np.log(lengths[ends]))
-            variance = weight @ covariance[np.ix_(ends, ends)] @ weight
-            last.append((float(weight @ y[ends]), float(variance) ** 0.5))
-    return _law(name, design, y, covariance, lengths, omega, last)
-
-
-def _law(
-    name: str,
-    design: Design,
-    y: Array,
-    covariance: Array,
-    sizes: Array,
-    omega: float | None,
-    largest: Sequence[tuple[float, float]],
-) -> Law:
-    found = averaged(design, y, covariance, sizes, omega)
+    found = _fitted(design, y, covariance, lengths, omega)
     if found is None:
-        raise ValueError(f"There are too few sizes for {name.replace('_', ' ')}: at least three are needed.")
-    rest = sizes > sizes.min()
-
-    def fewer(omega: float | None) -> Array:
-        return design(omega)[rest]
-
-    without = averaged(fewer, y[rest], covariance[np.ix_(rest, rest)], sizes[rest], omega) if rest.any() else None
-    return Law(name, found, without if without is not None and without.corrected else None, sizes, largest)
+        return None
+    weight = np.array([-1.0, 1.0]) / np.log(lengths[-1] / lengths[-2])
+    last = float(weight @ y[-2:]), float(weight @ covariance[-2:, -2:] @ weight) ** 0.5
+    return Law(name, found.whole[0], None if found.without is None else found.without[0], lengths, [last])
 
 
 def _each(names: Array, shape: Array) -> Array:

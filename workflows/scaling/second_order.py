@@ -18,8 +18,7 @@ from workflows.scaling.critical_laws import (
     RATIOS,
     Crossings,
     Law,
-    critical_coupling,
-    critical_value,
+    critical_laws,
     crossings_of,
     exponent,
 )
@@ -57,11 +56,13 @@ def critical_point(
             f"No crossing of the Binder cumulants was found in the bracket, {coupling} from {bracket[0]:g} to "
             f"{bracket[1]:g}: move or narrow it.  {cause}"
         ) from cause
-    critical = critical_coupling(crossings, f"{coupling}_critical", omega)
+    names = {"coupling": f"{coupling}_critical", "binder": "binder_critical", "ratio": "xi_over_L_critical"}
+    at_critical = critical_laws(sizes, crossings, names, omega)
+    critical = at_critical[names["coupling"]]
     _check_inside(critical, crossings, bracket, coupling)
     result = _at(sizes, critical.value)
     _add_crossings(result, crossings, coupling)
-    laws = [critical, *_values(sizes, critical, omega), *_exponents(result, sizes, crossings, omega)]
+    laws = [*at_critical.values(), *_exponents(result, sizes, crossings, omega)]
     for law in laws:
         law.add_to(result)
     _add_eta(result)
@@ -83,7 +84,7 @@ def _doubts(sampled: Sequence[Sampled]) -> list[str]:
             f"Corrections to scaling cannot be told from {len(sampled)} sizes; at least {SIZES_TO_TRUST} are needed."
         )
     if (groups := min(one.curves.rows - 1 for one in sampled)) < GROUPS_TO_TRUST:
-        found.append(f"Errors from {groups} groups or replicas are too uncertain; at least {GROUPS_TO_TRUST} are needed.")
+        found.append(f"Errors from {groups} chains or replicas are too uncertain; at least {GROUPS_TO_TRUST} are needed.")
     return found
 
 
@@ -126,13 +127,6 @@ def _add_crossings(result: xr.Dataset, crossings: Crossings, coupling: str) -> N
             column = np.full(result.sizes["size"], np.nan)
             column[np.searchsorted(result["size"].values, crossings.large[some])] = values[some]
             result[name] = ("size", column, {"long_name": long_name})
-
-
-def _values(sizes: Sequence[Curves], critical: Law, omega: float | None) -> list[Law]:
-    """B* and xi/L*."""
-    names = {"binder": "binder_critical", "ratio": "xi_over_L_critical"}
-    there = [ratio for ratio in RATIOS if all(ratio in size.tables for size in sizes)]
-    return [critical_value(sizes, ratio, critical, names[ratio], omega) for ratio in there]
 
 
 def _exponents(result: xr.Dataset, sizes: Sequence[Curves], crossings: Crossings, omega: float | None) -> list[Law]:
