@@ -24,7 +24,7 @@ from workflows.model_family import ModelFamily
 from workflows.scaling.curves import Curves, curves_of
 from workflows.store import Study
 
-SPREAD = 0.06  # of the Binder cumulant, from one coupling to the next
+SPREAD = 0.03  # of the Binder cumulant, from one coupling to the next
 COUPLINGS = 3  # of every size
 BEYOND = 2.0  # couplings apart, up to which curves go beyond the outer ones, where samples support that
 WARM_UP = 0.1  # of the sweeps

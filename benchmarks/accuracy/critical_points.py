@@ -1,0 +1,184 @@
+"""Critical points by finite-size scaling, beside what is known of them.
+
+    python -m benchmarks.accuracy.critical_points plane                   L = 8 to 128
+    python -m benchmarks.accuracy.critical_points small --seeds 20        L = 8 to 32, many seeds
+    python -m benchmarks.accuracy.critical_points cube                    three dimensions, L = 6 to 24
+    python -m benchmarks.accuracy.critical_points continuum               lambda = 1, 1/2, 1/4 and lambda -> 0
+    python -m benchmarks.accuracy.critical_points plane small --table     what is kept
+
+Every run is `workflows.finite_size_scaling` with the model phi4, kept with its chains in out/critical_points.  Known are
+exponents and universal ratios (the exact ones in two dimensions; of the ratios Salas and Sokal 2000; in three dimensions
+Kos et al. 2016 and Hasenbusch 2010), and critical couplings: in two dimensions -1.27251 for lam = 1/4 (Schaich and Loinaz
+2009), in three the improved model of Hasenbusch (2010), lambda = 1.1 and beta = 0.3750966, which in our letters is
+mu2 = (1 - 2 lambda)/beta - 6 and lam = lambda/(4 beta^2).
+
+The continuum limit of phi^4 in the plane, with lambda = 4 lam: the renormalised mass is mu^2 = mu2_c + 3 lambda A(mu^2), A
+the mean of 1/(khat^2 + mu^2) over all momenta of the infinite lattice, and f = lambda/mu^2 goes to 11.11 as lambda goes to
+zero.  f is extrapolated by a straight line through the two smallest lambda and by a parabola through all three, and their
+difference is added to the error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ellipk
+
+import workflows
+from benchmarks import harness
+
+FOLDER = harness.OUT / "critical_points"
+BETA, IMPROVED = 0.3750966, 1.1
+PLANE = {
+    "mu2_critical": (-1.27251, 1e-5),
+    "binder_critical": (0.61069, 1e-5),
+    "xi_over_L_critical": (0.905049, 1e-6),
+    "nu": (1.0, 0.0),
+    "gamma_over_nu": (1.75, 0.0),
+}
+CUBE = {
+    "mu2_critical": ((1 - 2 * IMPROVED) / BETA - 6, 4e-6),
+    "binder_critical": (1 - 1.6036 / 3, 4e-5),
+    "xi_over_L_critical": (0.6431, 1e-4),
+    "nu": (0.62997, 1e-5),
+    "gamma_over_nu": (2 - 0.03630, 5e-6),
+}
+CONTINUUM = 11.11
+
+
+class Case(NamedTuple):
+    """A study: what `finite_size_scaling` is called with, and what is known."""
+
+    sizes: tuple[int, ...]
+    bracket: tuple[float, float]
+    couplings: dict[str, Any]
+    known: dict[str, tuple[float, float]]
+    sweeps: int = 1600
+
+
+CASES = {
+    "plane": Case((8, 12, 16, 24, 32, 48, 64, 96, 128), (-1.35, -1.20), {"lam": 0.25}, PLANE, 4800),
+    "small": Case((8, 12, 16, 24, 32), (-1.35, -1.20), {"lam": 0.25}, PLANE),
+    "cube": Case((6, 8, 10, 12, 16, 24), (-9.35, -9.05), {"lam": IMPROVED / (4 * BETA**2), "dim": 3}, CUBE),
+    "half": Case((12, 16, 24, 32, 48, 64), (-0.77, -0.68), {"lam": 0.125}, {}),
+    "quarter": Case((16, 24, 32, 48, 64, 96), (-0.44, -0.375), {"lam": 0.0625}, {}),
+}
+STEPS = ("plane", "half", "quarter")  # towards the continuum
+
+
+def measure(name: str, seed: int) -> dict[str, Any]:
+    """One study, from its file if it is there."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    path = FOLDER / f"{name}_seed{seed}.json"
+    if path.exists():
+        return json.loads(path.read_text())
+    timer, case = harness.Timer(), CASES[name]
+    found = workflows.finite_size_scaling(
+        case.sizes,
+        case.bracket,
+        model="phi4",
+        sweeps=case.sweeps,
+        seed=seed,
+        out=path.with_suffix(".nc"),
+        progress=False,
+        **case.couplings,
+    )
+    row = {"case": name, "seed": seed, **timer.costs(), "trusted": int(found.trusted), "why": found.why}
+    row |= {quantity + end: float(found[quantity + end]) for quantity in PLANE for end in ("", "_err")}
+    path.write_text(json.dumps(row, indent=1))
+    return row
+
+
+def z_of(row: dict[str, Any], quantity: str) -> float:
+    value, error = CASES[row["case"]].known[quantity]
+    return (row[quantity] - value) / float(np.hypot(row[f"{quantity}_err"], error))
+
+
+def show(row: dict[str, Any]) -> None:
+    """Every number of a study beside what is known."""
+    verdict = "trusted" if row["trusted"] else f"not trusted: {row['why']}"
+    print(f"{row['case']}, seed {row['seed']}: {row['seconds']:.0f} s, {row['cpu_seconds']:.0f} s of processor, {verdict}")
+    known = CASES[row["case"]].known
+    for quantity in PLANE:
+        line = f"  {quantity:20} {row[quantity]:10.6f} +- {row[quantity + '_err']:.6f}"
+        if quantity in known:
+            line += f"   known {known[quantity][0]:10.6f}   z {z_of(row, quantity):+.2f}"
+        print(line, flush=True)
+
+
+def summary(rows: list[dict[str, Any]]) -> None:
+    """z over the seeds of every case with several of them."""
+    for name in dict.fromkeys(row["case"] for row in rows):
+        some = [row for row in rows if row["case"] == name]
+        if len(some) < 2 or not CASES[name].known:
+            continue
+        print(f"{name}, {len(some)} seeds, {sum(row['trusted'] for row in some)} trusted")
+        for quantity in PLANE:
+            z = np.array([z_of(row, quantity) for row in some])
+            error = np.mean([row[f"{quantity}_err"] for row in some])
+            print(
+                f"  {quantity:20} mean z {z.mean():+.2f}, sd {z.std(ddof=1):.2f}, largest {np.abs(z).max():.2f}, "
+                f"mean error {error:.5f}"
+            )
+
+
+# The continuum limit.
+
+
+def tadpole(mass_sq: float) -> float:
+    """A = mean of 1/(khat^2 + mu^2) over the infinite square lattice = 2 K(4/z)/(pi z), z = 4 + mu^2, K elliptic."""
+    z = 4 + mass_sq
+    return float(2 / (np.pi * z) * ellipk((4 / z) ** 2))
+
+
+def renormalised(mu2: float, coupling: float) -> float:
+    """mu^2 = mu2 + 3 lambda A(mu^2)."""
+    return float(brentq(lambda mass_sq: mass_sq - mu2 - 3 * coupling * tadpole(mass_sq), 1e-6, 10.0))
+
+
+def continuum(rows: list[dict[str, Any]]) -> None:
+    """f = lambda/mu^2 at every lambda, and for lambda -> 0."""
+    coupling = np.array([4 * CASES[row["case"]].couplings["lam"] for row in rows])
+    f, error = np.zeros((2, len(rows)))
+    for i, row in enumerate(rows):
+        mu2, err = row["mu2_critical"], row["mu2_critical_err"]
+        f[i] = coupling[i] / renormalised(mu2, coupling[i])
+        slopes = [coupling[i] / renormalised(mu2 + side * err, coupling[i]) for side in (-1, 1)]
+        error[i] = 0.5 * abs(slopes[1] - slopes[0])
+        print(f"  lambda = {coupling[i]:.4g}: mu2_c = {mu2:.6f} +- {err:.6f}, f = {f[i]:.4f} +- {error[i]:.4f}")
+    limits = []
+    for degree, used in ((1, np.argsort(coupling)[:2]), (2, np.arange(len(rows)))):
+        weights = np.linalg.inv(np.vander(coupling[used], degree + 1))[-1]  # of the constant
+        limits.append((float(weights @ f[used]), float(np.sqrt((weights**2) @ error[used] ** 2))))
+        print(f"  lambda -> 0, polynomial of degree {degree}: {limits[-1][0]:.3f} +- {limits[-1][1]:.3f}")
+    value = 0.5 * (limits[0][0] + limits[1][0])
+    total = float(np.hypot(max(err for _, err in limits), 0.5 * (limits[0][0] - limits[1][0])))
+    print(f"  f = {value:.3f} +- {total:.3f} ({total / value:.1%}), known {CONTINUUM}, z {(value - CONTINUUM) / total:+.2f}")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = harness.parser(__doc__)
+    parser.add_argument("cases", nargs="+", choices=[*CASES, "continuum"])
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--table", action="store_true", help="run nothing; show what is kept")
+    chosen = parser.parse_args(arguments)
+    for name in chosen.cases:
+        if name == "continuum":
+            continuum([measure(step, chosen.first) for step in STEPS])
+            continue
+        rows = []
+        for seed in range(chosen.first, chosen.first + chosen.seeds):
+            if chosen.table and not (FOLDER / f"{name}_seed{seed}.json").exists():
+                continue
+            rows.append(measure(name, seed))
+            show(rows[-1])
+        summary(rows)
+
+
+if __name__ == "__main__":
+    main()
