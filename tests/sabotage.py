@@ -84,6 +84,20 @@ BREAKS = [
         "tests/workflows/scaling/test_critical_laws.py -k spread",
     ),
     Break(
+        "a size is sampled anywhere where two others have one slope",
+        "workflows/scaling/critical_sampling.py",
+        "float(np.clip(error, SPREAD / steepness, max(SPREAD / steepness, widest)))",
+        "float(max(error, SPREAD / steepness))",
+        "tests/workflows/scaling/test_critical_sampling.py -k far_away",
+    ),
+    Break(
+        "walks without a sample in common are joined",
+        "observables/samples/several_couplings.py",
+        "if np.linalg.eigvalsh(hessian[1:, 1:])[0] > SHARED:",
+        "if True:",
+        "tests/quenchphys/samplers/test_canonical_chains.py -k share_no_samples",
+    ),
+    Break(
         "fits have one correction only",
         "workflows/scaling/averages.py",
         "for e in ((one,), (one, one + 1.0))",

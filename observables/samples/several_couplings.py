@@ -33,6 +33,7 @@ Array = np.ndarray
 
 NEWTON_STEPS = 100
 CONVERGED = 1e-8  # largest change of any log c in a step
+SHARED = 10.0  # samples that could be of either of two walks: with fewer the ratio of their scales is not known
 LONGEST_STEP = 5.0  # of log c: where walks hardly overlap Newton's step is too long
 
 
@@ -97,7 +98,9 @@ def relative_scales(log_w: Array, counts: Array) -> Array:
         step = np.append(0.0, np.linalg.lstsq(hessian[1:, 1:], -gradient[1:], rcond=None)[0])
         log_c = log_c + step * min(1.0, LONGEST_STEP / max(np.abs(step).max(), 1e-300))
         if np.abs(step).max() < CONVERGED:
-            return log_c
+            if np.linalg.eigvalsh(hessian[1:, 1:])[0] > SHARED:
+                return log_c
+            break
     raise ValueError(
         "Walks at several couplings do not overlap: no sample of one could be of another.  Put couplings between them, "
         "closer on larger lattices."

@@ -73,7 +73,9 @@ def _next_place(small: Curves, large: Curves, L: int, bracket: tuple[float, floa
     power = np.clip(np.log(slopes[1] / slopes[0]) / np.log(large.length / small.length), 0.5, 2.0)
     steepness = slopes[1] * (L / large.length) ** power
     error = np.hypot(small.error("binder", centre), large.error("binder", centre)) / abs(slopes[1] - slopes[0])
-    return centre, max(SPREAD / steepness, float(error))
+    # Where two sizes have the same slope, as far from the transition, their crossing says nothing.
+    widest = (bracket[1] - bracket[0]) / (COUPLINGS + 1)
+    return centre, float(np.clip(error, SPREAD / steepness, max(SPREAD / steepness, widest)))
 
 
 def _walks(

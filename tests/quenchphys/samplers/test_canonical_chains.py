@@ -68,6 +68,13 @@ def test_walks_at_several_couplings_are_joined(walks):
         assert float(observables.binder(walk, mu2=MIDDLE).ess) < float(observables.binder(pool, mu2=MIDDLE).ess)
 
 
+def test_walks_that_share_no_samples_are_not_joined(walks):
+    far = qp.canonical(ring(400.0), sweeps=16, warm_up=48, seed=9)
+    near = Walk(walks[0].data.isel(sweep=slice(0, 16)))
+    with pytest.raises(ValueError, match="do not overlap"):
+        observables.Pool([near, far])
+
+
 def test_a_chain_is_left_out_of_the_scales_that_walks_share(walks):
     """The jackknife by hand: pools of all other groups of single chains, with scales of their own."""
     single = [Walk(walk.data.isel(chain=[0], sweep=slice(64))) for walk in walks]

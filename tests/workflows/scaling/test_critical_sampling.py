@@ -1,14 +1,17 @@
-"""Chains near a critical point: their stages are those that were planned, and their figure can be read."""
+"""Chains near a critical point: where they are sampled, their stages, and their figure."""
 
 from __future__ import annotations
 
 import matplotlib
+import numpy as np
 import pytest
 
 import lattices
 import workflows
 from quenchphys.console.progress import Display
 from workflows.budget import WalkSettings
+from workflows.scaling.critical_sampling import COUPLINGS, SPREAD, _next_place
+from workflows.scaling.curves import Curves
 from workflows.timing import stages_of_critical
 
 SIZES, SMALL = [4, 6, 8], {"groups": 8, "chains": 4, "sweeps": 320}
@@ -35,3 +38,29 @@ def test_power_laws_have_more_than_one_tick(shown):
     for ax in figure.axes[2:]:
         low, high = ax.get_ylim()
         assert sum(low <= tick <= high for tick in ax.get_yticks()) > 1
+
+
+def straight(L, slope, noise=1e-3):
+    """Cumulants that cross at -1.27, and two jackknife samples."""
+    axis = np.linspace(-1.4, -1.1, 33)
+    curve = 0.6 - slope * (axis + 1.27)
+    return Curves(L, axis, {"binder": np.array([curve, curve + noise, curve - noise])})
+
+
+def test_the_next_size_is_sampled_where_two_others_cross():
+    centre, apart = _next_place(straight(8, 0.5), straight(16, 1.0), 32, (-1.4, -1.1))
+    assert np.isclose(centre, -1.27)
+    assert np.isclose(apart, SPREAD / 2.0)
+
+
+def test_sizes_of_one_slope_do_not_lead_far_away():
+    """As far from the transition, where no crossing is: three couplings still fit into the bracket."""
+    bracket = (-1.4, -1.1)
+    centre, apart = _next_place(straight(8, 0.5), straight(16, 0.5 + 1e-7), 32, bracket)
+    first, last = (centre + side * (COUPLINGS - 1) / 2 * apart for side in (-1, 1))
+    assert bracket[0] - 0.1 < first < last < bracket[1] + 0.1
+
+
+def test_a_bracket_without_a_crossing_is_refused_in_one_sentence():
+    with pytest.raises(ValueError, match=r"^No crossing .* from 1 to 1.5: move or narrow it\.  .*[a-z]\.$"):
+        workflows.finite_size_scaling([4, 6, 8], (1.0, 1.5), model="phi4", lam=0.25, progress=False, **SMALL)
