@@ -21,7 +21,7 @@ from observables.samples.of_walks import crossings
 from quenchphys.problem import Problem, view
 from quenchphys.walk import Walk, joined
 from workflows.budget import WalkSettings
-from workflows.coexistence_point.describe import FEWEST_CROSSINGS, FEWEST_MEETINGS, Ends
+from workflows.coexistence_point.describe import DRIFT, FEWEST_CROSSINGS, FEWEST_MEETINGS, Answer, Ends, drift_of
 from workflows.coexistence_point.walk import run_chains
 from workflows.store import Study, identity_of, request_of
 from workflows.timing import stages_of_walk
@@ -113,9 +113,29 @@ def polished(model: Problem, ladder: qp.Ladder, beta: float, settings: WalkSetti
             f"The chains hardly met the energies of the prior ({met:.2g} times a group, at least {FEWEST_MEETINGS:g} are "
             "needed), so log Z is not known; more sweeps are needed."
         )
+    name, answer = balance_of(ladder, beta)
+    if abs(drift := drift_of(walks, answer)) > DRIFT:
+        doubts.append(
+            f"The second half of the walk is {abs(drift):.1f} errors away from the first in {name} (at most {DRIFT:g} would "
+            "be chance): the chains remember their start; more sweeps are needed."
+        )
     if float(walk.attrs["undefined"]) > 0:
         doubts.append(f"The energy was undefined (NaN) for {float(walk.attrs['undefined']):.2g} of the moves of the chains.")
     return Polished(walk, doubts)
+
+
+def balance_of(ladder: qp.Ladder, beta: float) -> tuple[str, Answer]:
+    """What chains that remember their start get wrong first: the log odds of the phases, or log Z where there are none."""
+    phases = TwoPhases.among(ladder.phases)
+
+    def answer(pool: observables.Pool) -> tuple[float, float]:
+        if phases is None:
+            found, name = observables.partition_function(pool, beta), "log_z"
+        else:
+            found, name = observables.phase_weights(pool, by=phases.by, cut=phases.cut), "log_odds"
+        return float(found[name].squeeze()), float(found[f"{name}_err"].squeeze())
+
+    return "log Z" if phases is None else "the log odds of the phases", answer
 
 
 def ends_of(pool: observables.Pool, phases: TwoPhases, beta: float) -> Ends:

@@ -10,6 +10,7 @@ import quenchphys as qp
 import workflows
 from quenchphys.ladder import Ladder
 from tests.support.mean_field_model import CUT, averages, coexistence_mu2, one_site
+from workflows.refinement import balance_of
 
 L = 8
 MU2 = coexistence_mu2(L)
@@ -40,6 +41,20 @@ def test_a_walk_answers_at_every_temperature_like_quadrature(problem, ladder, tm
     assert abs(float(share.ordered_share) - exact) < 4 * float(share.ordered_share_err)
     again = qp.load(tmp_path / "walk.nc")
     assert isinstance(again, qp.Walk) and (again.energy == walk.energy).all()
+
+
+def test_chains_that_remember_their_start_are_not_believed(problem, ladder, monkeypatch):
+    """What is compared is right; the drift itself is set by hand."""
+    name, answer = balance_of(ladder, 1.0)
+    assert name == "the log odds of the phases"
+    walk = workflows.polish(problem, ladder, **WALK, progress=False)
+    value, error = answer(observables.Pool(walk))
+    exact, _ = averages(problem, lambda x: (x**2 >= CUT).astype(float))
+    assert abs(value - np.log(exact / (1 - exact))) < 4 * error
+    monkeypatch.setattr("workflows.refinement.drift_of", lambda walks, answer: -6.0)
+    doubted = workflows.polish(problem, ladder, **WALK, progress=False)
+    assert doubted.attrs["trusted"] == 0
+    assert "second half of the walk is 6.0 errors away from the first in the log odds" in doubted.attrs["why"]
 
 
 def _energy(problem, x):

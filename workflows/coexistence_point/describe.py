@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ from observables.samples.of_walks import crossings
 from quenchphys.autocorrelation import integrated_time
 from quenchphys.samplers.softness import too_soft
 from quenchphys.walk import Walk
+
+Answer = Callable[[observables.Pool], tuple[float, float]]  # a number and its error
 
 LARGEST_ERROR = 0.4  # of the log odds, in nats, above which a jackknife over chains is no error to be trusted
 FEWEST_CROSSINGS = 2.0  # from phase to phase, in a group of chains
@@ -91,7 +94,8 @@ def describe_point(
         words = {"long_name": f"{coupling} of the pilot ladder alone"}
         result[f"{coupling}_pilot{end}"] = xr.Variable((), float(alone[f"{coupling}{end}"]), words)
     result["crossings"] = xr.Variable("group", count, {"long_name": "crossings of chains from phase to phase"})
-    result["drift"] = xr.Variable((), drift_of(walks, coupling, phases), {"long_name": "second half minus first, in errors"})
+    drift = drift_of(walks, equal_weight_of(coupling, phases))
+    result["drift"] = xr.Variable((), drift, {"long_name": "second half minus first, in errors"})
     words = {"long_name": "integrated autocorrelation time of the chains", "units": "sweeps"}
     result["tau"] = xr.Variable((), memory(walks, by), words)
     assert pool.scale is not None
@@ -118,21 +122,28 @@ def memory(walks: list[Walk], by: str) -> float:
     return float(np.nanmax([1.0, *times]))  # NaN where nothing ever changes
 
 
-def drift_of(walks: list[Walk], coupling: str, phases: TwoPhases) -> float:
-    """How far the coupling of equal weight moved from the first half of a walk to the second, in standard errors.
+def drift_of(walks: list[Walk], answer: Answer) -> float:
+    """How far an answer moved from the first half of a walk to the second, in standard errors.
 
     NaN where a half does not know it.
     """
     middle = len(walks) // 2
     try:
-        halves = [
-            observables.equal_weight(observables.Pool(half), coupling, by=phases.by, cut=phases.cut)
-            for half in (walks[:middle], walks[middle:])
-        ]
+        halves = [answer(observables.Pool(half)) for half in (walks[:middle], walks[middle:])]
     except ValueError:
         return float("nan")
-    (first, error), (second, error_too) = ((float(half[coupling]), float(half[f"{coupling}_err"])) for half in halves)
+    (first, error), (second, error_too) = halves
     return float((second - first) / np.hypot(error, error_too))
+
+
+def equal_weight_of(coupling: str, phases: TwoPhases) -> Answer:
+    """The coupling of equal weight, of a pool."""
+
+    def answer(pool: observables.Pool) -> tuple[float, float]:
+        found = observables.equal_weight(pool, coupling, by=phases.by, cut=phases.cut)
+        return float(found[coupling]), float(found[f"{coupling}_err"])
+
+    return answer
 
 
 def _add_heights(

@@ -157,7 +157,7 @@ def crossings_of(sizes: Sequence[Curves]) -> Crossings:
     )
 
 
-def critical_laws(
+def fitted_point(
     sizes: Sequence[Curves], crossings: Crossings, names: Mapping[str, str], omega: float | None
 ) -> dict[str, Law]:
     """c_inf and the R* of every R, under the names given for "coupling" and for every R, from all sizes at once.

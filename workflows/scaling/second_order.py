@@ -18,9 +18,9 @@ from workflows.scaling.critical_laws import (
     RATIOS,
     Crossings,
     Law,
-    critical_laws,
     crossings_of,
     exponent,
+    fitted_point,
 )
 from workflows.scaling.critical_sampling import TIMES, Sampled, sample_chains, sample_ladders
 from workflows.scaling.curves import Curves
@@ -57,7 +57,7 @@ def critical_point(
             f"{bracket[1]:g}: move or narrow it.  {cause}"
         ) from cause
     names = {"coupling": f"{coupling}_critical", "binder": "binder_critical", "ratio": "xi_over_L_critical"}
-    at_critical = critical_laws(sizes, crossings, names, omega)
+    at_critical = fitted_point(sizes, crossings, names, omega)
     critical = at_critical[names["coupling"]]
     _check_inside(critical, crossings, bracket, coupling)
     result = _at(sizes, critical.value)

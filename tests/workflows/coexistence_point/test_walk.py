@@ -14,7 +14,7 @@ from quenchphys.walk import Walk
 from tests.support import synthetic
 from workflows.budget import MOST_PARTS, PARTS, WalkSettings
 from workflows.coexistence_point import walk as chains
-from workflows.coexistence_point.describe import Ends, drift_of
+from workflows.coexistence_point.describe import Ends, drift_of, equal_weight_of
 
 SWEEPS = 16
 GROUPS, CHAINS = WalkSettings.groups, WalkSettings.chains
@@ -142,10 +142,10 @@ def test_what_chains_remember_is_not_counted_but_made_up_for(walked):
 def test_a_walk_that_moves_on_shows_a_drift():
     """Halves with 70% and with 50% of one phase, and twice the same."""
     halves = [[part_with(share, seed) for seed in seeds] for share, seeds in ((0.7, (0, 1)), (0.7, (2, 3)), (0.5, (4, 5)))]
-    phases = TwoPhases("phase", 0.5)
-    assert abs(drift_of(halves[0] + halves[1], "c", phases)) < 3
-    assert drift_of(halves[0] + halves[2], "c", phases) < -8
-    assert drift_of(halves[2] + halves[0], "c", phases) > 8
+    answer = equal_weight_of("c", TwoPhases("phase", 0.5))
+    assert abs(drift_of(halves[0] + halves[1], answer)) < 3
+    assert drift_of(halves[0] + halves[2], answer) < -8
+    assert drift_of(halves[2] + halves[0], answer) > 8
 
 
 def part_with(share, seed):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from workflows.scaling.averages import averaged, together
-from workflows.scaling.critical_laws import critical_laws, crossings_of, exponent, pairs_of
+from workflows.scaling.critical_laws import crossings_of, exponent, fitted_point, pairs_of
 from workflows.scaling.curves import Curves, joint
 
 C, NU, GAMMA = -1.27, 1.0, 1.75  # critical coupling, nu and gamma/nu
@@ -48,14 +48,14 @@ NAMES = {"coupling": "mu2_critical", "binder": "binder_critical", "ratio": "xi_o
 
 
 def laws_of(sizes, omega=None):
-    return critical_laws(sizes, crossings_of(sizes), NAMES, omega) | {
+    return fitted_point(sizes, crossings_of(sizes), NAMES, omega) | {
         "one_over_nu": exponent(sizes, "slope", STAR, "one_over_nu", omega),
         "gamma_over_nu": exponent(sizes, "fluctuation", STAR, "gamma_over_nu", omega),
     }
 
 
 def coupling_of(sizes, omega=None):
-    return critical_laws(sizes, crossings_of(sizes), NAMES, omega)["mu2_critical"]
+    return fitted_point(sizes, crossings_of(sizes), NAMES, omega)["mu2_critical"]
 
 
 EXACT = {
