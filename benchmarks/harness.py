@@ -95,6 +95,18 @@ def save(name: str, content: Any) -> Path:
     return path
 
 
+def kept(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """A row of a table from its file if it is there, else made, with what that cost, and written to the file."""
+    if path.exists():
+        return json.loads(path.read_text())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    timer = Timer()
+    row = make()
+    row |= timer.costs()
+    path.write_text(json.dumps(row, indent=1))
+    return row
+
+
 def environment(**more: str) -> dict[str, str]:
     """Environment of a child process that imports this tree, wherever it runs."""
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))} | more

@@ -20,7 +20,6 @@ difference is added to the error.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -72,25 +71,24 @@ STEPS = ("plane", "half", "quarter")  # towards the continuum
 
 def measure(name: str, seed: int) -> dict[str, Any]:
     """One study, from its file if it is there."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{name}_seed{seed}.json"
-    if path.exists():
-        return json.loads(path.read_text())
-    timer, case = harness.Timer(), CASES[name]
-    found = workflows.finite_size_scaling(
-        case.sizes,
-        case.bracket,
-        model="phi4",
-        sweeps=case.sweeps,
-        seed=seed,
-        out=path.with_suffix(".nc"),
-        progress=False,
-        **case.couplings,
-    )
-    row = {"case": name, "seed": seed, **timer.costs(), "trusted": int(found.trusted), "why": found.why}
-    row |= {quantity + end: float(found[quantity + end]) for quantity in PLANE for end in ("", "_err")}
-    path.write_text(json.dumps(row, indent=1))
-    return row
+
+    def study() -> dict[str, Any]:
+        case = CASES[name]
+        found = workflows.finite_size_scaling(
+            case.sizes,
+            case.bracket,
+            model="phi4",
+            sweeps=case.sweeps,
+            seed=seed,
+            out=path.with_suffix(".nc"),
+            progress=False,
+            **case.couplings,
+        )
+        row = {"case": name, "seed": seed, "trusted": int(found.trusted), "why": found.why}
+        return row | {quantity + end: float(found[quantity + end]) for quantity in PLANE for end in ("", "_err")}
+
+    return harness.kept(path, study)
 
 
 def z_of(row: dict[str, Any], quantity: str) -> float:

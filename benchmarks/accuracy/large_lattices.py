@@ -37,22 +37,19 @@ BRACKET = (2.27, 2.30)
 
 def measure(L: int, seed: int) -> dict[str, Any]:
     """One point, from its file if it is there."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    path = FOLDER / f"L{L}_seed{seed}.json"
-    if path.exists():
-        return json.loads(path.read_text())
-    timer = harness.Timer()
+    return harness.kept(FOLDER / f"L{L}_seed{seed}.json", lambda: point(L, seed))
+
+
+def point(L: int, seed: int) -> dict[str, Any]:
     method = "crossing" if L <= CROSSED else "phases"
     found = workflows.coexistence(L=L, bracket=BRACKET, method=method, error=ERRORS.get(L), seed=seed, progress=False)
-    row: dict[str, Any] = {"L": L, "seed": seed, "method": method, **timer.costs()}
-    row |= {"trusted": int(found.trusted), "why": found.why}
+    row: dict[str, Any] = {"L": L, "seed": seed, "method": method, "trusted": int(found.trusted), "why": found.why}
     row |= {name: float(found[name]) for name in ("mu2", "mu2_err", "log_odds_slope")}
     row["log_odds_err"] = row["mu2_err"] * abs(row["log_odds_slope"])
     row["site_gradients"] = float(found.attrs["gradients"]) * L**2
     for phase in found["phase"].values:
         for name in ("log_z", "log_z_err", "q", "q_err"):
             row[f"{name}_{phase}"] = float(found[name].sel(phase=phase))
-    path.write_text(json.dumps(row, indent=1))
     return row
 
 

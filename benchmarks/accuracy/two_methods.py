@@ -58,18 +58,22 @@ CASES = {
 
 def measure(name: str, seed: int) -> dict[str, Any]:
     """One point by both methods, from its file if it is there."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{name}_seed{seed}.json"
-    if path.exists():
-        return json.loads(path.read_text())
-    timer, case = harness.Timer(), CASES[name]
-    out = FOLDER / f"{name}_seed{seed}.nc"
-    found = workflows.coexistence(
-        **case.arguments, method="both", error=case.error, seed=seed, out=out, overwrite=True, progress=False
-    )
-    row = {"case": name, "seed": seed, **timer.costs(), "trusted": int(found.trusted), "why": found.why}
-    path.write_text(json.dumps(row | numbers(found), indent=1))
-    return row | numbers(found)
+
+    def both() -> dict[str, Any]:
+        case = CASES[name]
+        found = workflows.coexistence(
+            **case.arguments,
+            method="both",
+            error=case.error,
+            seed=seed,
+            out=path.with_suffix(".nc"),
+            overwrite=True,
+            progress=False,
+        )
+        return {"case": name, "seed": seed, "trusted": int(found.trusted), "why": found.why} | numbers(found)
+
+    return harness.kept(path, both)
 
 
 def numbers(found: xr.Dataset) -> dict[str, float]:

@@ -92,6 +92,10 @@ ENTRIES = [
     _benchmark(
         "large_lattices", "accuracy.large_lattices 8 12 16 24 40 64 128 256 --figure docs/figures/large_lattices.png", 40
     ),
+    _benchmark("critical_plane", "accuracy.critical_points plane", 30),
+    _benchmark("critical_small", "accuracy.critical_points small --seeds 20", 12),
+    _benchmark("critical_cube", "accuracy.critical_points cube", 8),
+    _benchmark("critical_continuum", "accuracy.critical_points continuum", 10),
     _benchmark("reweighting", "accuracy.reweighting 400 8", 2),
     _benchmark("closed_forms", "accuracy.closed_forms 400", 2),
     _benchmark("free_fields", "accuracy.lattice_validation free", 3),
@@ -112,6 +116,7 @@ ENTRIES = [
     _benchmark("spike_slab_500", "accuracy.analytic spike_slab 500 --softness auto --particles 300 --volumes", 60),
     _benchmark("bimodal_100", "accuracy.analytic bimodal 100 --replicas 10", 10),
     _benchmark("spike_slab_10_tempered", "accuracy.analytic spike_slab 10 --method temper --replicas 16", 1),
+    _speed("critical_slowing", "speed.critical_slowing", 12),
     _speed("transforms", "speed.transforms", 1),
     _speed("stencil", "speed.stencil", 1),
     _speed("level_profile", "speed.level_profile", 2),
