@@ -7,7 +7,9 @@
 
 What a command prints is kept in docs/numbers/<name>.txt, which the pages show.  Printed again, every number with an error is
 compared with the one kept: a line for each that changed beyond the errors of both, and exit code 1 if there is one.  Groups:
-drawings, gallery, workflows, benchmarks (accuracy), and speed (times, for a machine with nothing else to do).
+drawings, gallery, workflows, paper (its tables and figures), benchmarks (accuracy), and speed (times, for a machine with
+nothing else to do).  Experiments of the paper go on where they were interrupted; those with networks read the five CSV files
+of the data sets from out/uci.
 """
 
 from __future__ import annotations
@@ -44,6 +46,13 @@ class Entry:
 
 def _workflow(name: str, command: str, minutes: float) -> Entry:
     return Entry(name, "workflows", f"quenchphys {command}", minutes)
+
+
+def _experiment(name: str, minutes: float, effort: str = "quick", data: bool = False) -> Entry:
+    """A table or figure of the paper."""
+    files = " --data out/uci" if data else ""
+    title = f"reproduction_{name.replace('-', '_')}"
+    return Entry(title, "paper", f"quenchphys reproduce {name} --effort {effort}{files}", minutes)
 
 
 def _drawing(name: str, minutes: float, arguments: str = "") -> Entry:
@@ -87,6 +96,12 @@ ENTRIES = [
     _workflow("phase_diagram", "phase-diagram", 10),
     _workflow("coexistence_32_cubed", "coexistence --shape 32 32 32 --bracket 2.31 2.36 --method phases --error 1e-5", 6),
     _workflow("coexistence_L64", "coexistence --L 64 --bracket 2.27 2.30 --method crossing", 30),
+    _experiment("mobility", 1),
+    _experiment("path-length", 3),
+    _experiment("sketch", 0.2),
+    _experiment("marginal", 1),
+    _experiment("barrier", 3),
+    _experiment("radial", 1),
     _benchmark("few_crossings", "accuracy.few_crossings", 1),
     _benchmark("interface_tension", "accuracy.interface_tension --figure docs/figures/interface_tension.png", 20),
     _benchmark(
@@ -186,8 +201,9 @@ def other_changes(before: str, after: str) -> int:
 
 def made(entry: Entry) -> tuple[str, float, int]:
     """What a command prints, its processor time in seconds, and its exit code."""
-    shutil.rmtree(SCRATCH / entry.name, ignore_errors=True)
-    SCRATCH.joinpath(entry.name).mkdir(parents=True)
+    if entry.group != "paper":  # whose parts take hours, and are kept
+        shutil.rmtree(SCRATCH / entry.name, ignore_errors=True)
+    SCRATCH.joinpath(entry.name).mkdir(parents=True, exist_ok=True)
     before = _processor_time()
     environment = os.environ | {"MPLBACKEND": "Agg", "PYTHONPATH": str(ROOT)}
     # An example writes its picture to the folder it runs in.
