@@ -1,0 +1,242 @@
+"""Both phases of a point on the line of first order, by canonical chains that start in either and stay there.
+
+Close to the tricritical point no Gaussian field is near the ordered phase any more, so that bridges have no beginning.  On a
+lattice that is large compared with xi both phases still hold, and canonical chains in each give its averages.  They know
+nothing of the weight of their phase, so mu2 is followed along the line from a point where it is known:
+
+    mu2 = mu2_0 + integral from lam_0 to lam of s,     s = -2 (<phi4>_o - <phi4>_d) / (<phi2>_o - <phi2>_d)
+
+(Gibbs-Duhem integration, Kofke 1993), s a parabola through its values at the nearest points, this one among them.
+
+A phase ends halfway between both q.  For phases of equal weight w that is where the jump does not depend on the cut c, since
+
+    d q_d / dc = P(c) (c - q_d) / w,     d q_o / dc = P(c) (q_o - c) / w.
+
+The cut of mean field is no such place: near the tricritical point it cuts through the peak of the ordered phase.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import xarray as xr
+
+import quenchphys as qp
+from quenchphys.console.progress import WalkMeter
+from workflows.budget import Use, WalkSettings, seed_of
+from workflows.model_family import ModelFamily
+from workflows.store import Study
+
+Array = np.ndarray
+
+PHASES = ("disordered", "ordered")
+NAMES = ("phi2", "phi4", "energy")
+NEAREST = 3  # points, through whose slopes a parabola is laid
+WARM_UP = 0.25  # of the sweeps
+ROUGH = 0.5  # of the fluctuations of the prior, in a start in the ordered phase
+CUTS = 8  # steps to the cut halfway between both q
+LEFT = 0.02  # of the samples on the other side of the cut, beyond which a phase does not hold
+DRIFT = 4.0  # errors between the first and the second half of the chains
+
+
+class Known(NamedTuple):
+    """A point of the line: mu2 and s, with their errors."""
+
+    mu2: float
+    mu2_err: float
+    slope: float
+    slope_err: float
+
+
+class Sums(NamedTuple):
+    """Of the samples of every chain in its phase, and how many there are: (chain, column)."""
+
+    columns: Array  # 1, O, O phi2 with O in NAMES
+    left: float
+    drift: float
+
+
+def followed(lam: float, line: Mapping[float, Known]) -> tuple[float, float]:
+    """mu2 of the line at lam, from the nearest point and the slopes near both, and its error.
+
+    The error is that of the nearest point, that of the slopes, and what a straight line instead of a parabola changes.
+    """
+    begin = min((known for known in line if known != lam), key=lambda known: abs(known - lam))
+    values = [_integral(begin, lam, line, degree) for degree in (NEAREST - 1, NEAREST - 2)]
+    slope_err = max(line[near].slope_err for near in _nearest(begin, lam, line, NEAREST))
+    error = np.hypot(line[begin].mu2_err, slope_err * (lam - begin))
+    return line[begin].mu2 + values[0], float(np.hypot(error, values[0] - values[1]))
+
+
+def _integral(begin: float, lam: float, line: Mapping[float, Known], degree: int) -> float:
+    """Of the polynomial through as many slopes as there are, up to this degree."""
+    near = np.array(_nearest(begin, lam, line, degree + 1))
+    curve = np.polynomial.Polynomial.fit(near, [line[x].slope for x in near], len(near) - 1).integ()
+    return float(curve(lam) - curve(begin))
+
+
+def _nearest(begin: float, lam: float, line: Mapping[float, Known], count: int) -> Sequence[float]:
+    return sorted(line, key=lambda known: abs(known - 0.5 * (begin + lam)))[:count]
+
+
+def held_point(
+    family: ModelFamily, lam: float, line: Mapping[float, Known], q_ordered: float, settings: WalkSettings, study: Study
+) -> xr.Dataset:
+    """Both phases at a further point of the line; `q_ordered` is about that of the ordered phase."""
+    start, _ = followed(lam, line)
+    walk = _walk(family, lam, start, q_ordered, settings, study)
+    sides = _sides(walk)
+    here = _read(sides, 0.0, walk)
+    mu2, mu2_err = followed(lam, {**line, lam: Known(start, 0.0, here["slope"], _errors(sides, 0.0, walk)["slope"])})
+    return _described(walk, sides, mu2 - start, (mu2, mu2_err))
+
+
+def _walk(
+    family: ModelFamily, lam: float, mu2: float, q_ordered: float, settings: WalkSettings, study: Study
+) -> qp.Walk:
+    """Chains of which the first half of the groups starts in the disordered phase, the others in the ordered."""
+    field = family.at(mu2)
+    name = f"lam{lam:.9g}_held_{mu2:.9g}_{settings.sweeps}"
+    label = f"both phases held at lam = {lam:g}, mu2 = {mu2:.6g}"
+    seed = seed_of(settings.seed, Use.CHAINS, int.from_bytes(name.encode(), "big"))
+    meter = WalkMeter(study.display, settings.sweeps)
+    meter.part(0, settings.sweeps, label)
+
+    def make() -> qp.Walk:
+        return qp.canonical(
+            field,
+            starts(field, q_ordered, settings.groups, settings.chains, seed),
+            sweeps=settings.sweeps,
+            warm_up=int(WARM_UP * settings.sweeps),
+            seed=seed,
+            progress=meter,
+        )
+
+    return study.walk(name, label, make, field)
+
+
+def starts(field: Any, q_ordered: float, groups: int, chains: int, seed: int) -> Array:
+    """Draws from the prior, and draws of which half the fluctuations are left about +-sqrt(q): (group, chain, ...)."""
+    draws = np.asarray(field.sample_prior(jax.random.key(seed), groups * chains))
+    draws = draws.reshape(groups, chains, *field.shape)
+    rough = ROUGH * draws[groups // 2 :]
+    mean = np.sqrt(max(q_ordered - float((rough**2).mean()), 0.0))
+    return np.concatenate([draws[: groups // 2], mean + rough])
+
+
+def _sides(walk: qp.Walk) -> list[Sums]:
+    """What the chains of both phases sampled on their side of the cut halfway between them."""
+    groups = walk.energy.shape[0] // 2
+    table = {name: np.moveaxis(walk.data[name].values.astype(float), 1, 2) for name in NAMES}  # (group, chain, sweep)
+    mine = [{name: x[part].reshape(-1, x.shape[-1]) for name, x in table.items()} for part in _halves(groups)]
+    cut = halfway(mine[0]["phi2"], mine[1]["phi2"])
+    return [_sums(values, (values["phi2"] >= cut) == bool(upper)) for upper, values in enumerate(mine)]
+
+
+def _halves(groups: int) -> tuple[slice, slice]:
+    return slice(None, groups), slice(groups, None)
+
+
+def halfway(low: Array, high: Array) -> float:
+    """The cut halfway between the averages below and above it."""
+    cut = 0.5 * (low.mean() + high.mean())
+    for _ in range(CUTS):
+        cut = 0.5 * (low[low < cut].mean() + high[high >= cut].mean())
+    return float(cut)
+
+
+def _sums(values: Mapping[str, Array], inside: Array) -> Sums:
+    observed = [values[name] for name in NAMES]
+    columns = [np.ones(inside.shape), *observed, *(x * values["phi2"] for x in observed)]
+    masked = [np.where(inside, column, 0.0) for column in columns]
+    sums = np.stack([column.sum(axis=1) for column in masked], axis=1)
+    half = inside.shape[1] // 2
+    ends = [np.array([column[:, part].sum(axis=1) for column in masked[:2]]) for part in _halves(half)]
+    with np.errstate(invalid="ignore"):
+        moved = ends[1][1] / ends[1][0] - ends[0][1] / ends[0][0]
+    moved = moved[np.isfinite(moved)]
+    drift = float(moved.mean() / (moved.std() / np.sqrt(len(moved) - 1))) if len(moved) > 1 else np.inf
+    return Sums(sums, float(1 - inside.mean()), drift)
+
+
+def _read(sides: Sequence[Sums], shift: float, walk: qp.Walk) -> dict[str, float]:
+    """Averages of both phases at mu2 + shift, their jumps and s; to first order d<O>/d mu2 = -cov(O, phi2)/2."""
+    return numbers(*(side.columns.sum(axis=0) for side in sides), shift=shift, sites=_sites(walk))
+
+
+def numbers(disordered: Array, ordered: Array, *, shift: float, sites: int) -> dict[str, float]:
+    """From the sums of 1, O and O phi2 over both phases."""
+    phases = []
+    for sums in (disordered, ordered):
+        mean, product = np.split(sums[1:] / sums[0], 2)
+        there = mean - 0.5 * shift * (product - mean * mean[0])
+        there[2] += 0.5 * shift * there[0]  # U contains mu2 phi2 / 2
+        phases.append(there)
+    jump = phases[1] - phases[0]
+    averages = {f"{name}_{phase}": float(x) for phase, row in enumerate(phases) for name, x in zip(NAMES, row, strict=True)}
+    return averages | {
+        "q_0": float(phases[0][0] / sites),
+        "q_1": float(phases[1][0] / sites),
+        "latent_heat": float(-jump[2]),
+        "slope": float(-2 * jump[1] / jump[0]),
+    }
+
+
+def _errors(sides: Sequence[Sums], shift: float, walk: qp.Walk) -> dict[str, float]:
+    """Of the same numbers: a jackknife over the chains of either phase."""
+    whole = [side.columns.sum(axis=0) for side in sides]
+    variance = dict.fromkeys(_read(sides, shift, walk), 0.0)
+    for phase, side in enumerate(sides):
+        rows = []
+        for chain in side.columns:
+            without = [*whole]
+            without[phase] = whole[phase] - chain
+            rows.append(numbers(*without, shift=shift, sites=_sites(walk)))
+        for name in variance:
+            variance[name] += (len(rows) - 1) * float(np.var([row[name] for row in rows]))
+    return {name: value**0.5 for name, value in variance.items()}
+
+
+def _sites(walk: qp.Walk) -> int:
+    return int(np.prod(walk.last.shape[2:]))
+
+
+def _described(walk: qp.Walk, sides: Sequence[Sums], shift: float, mu2: tuple[float, float]) -> xr.Dataset:
+    """As a coexistence point: averages over the dimension `phase`, latent_heat, mu2 and the slope of the line."""
+    value, error = _read(sides, shift, walk), _errors(sides, shift, walk)
+    moved = _read(sides, shift + mu2[1], walk)  # by an error of mu2
+    error = {name: float(np.hypot(error[name], moved[name] - value[name])) for name in value}
+    result = xr.Dataset(coords={"phase": list(PHASES)})
+    for name in ("q", *NAMES):
+        result[name] = ("phase", [value[f"{name}_{phase}"] for phase in range(2)])
+        result[f"{name}_err"] = ("phase", [error[f"{name}_{phase}"] for phase in range(2)])
+    for name in ("latent_heat", "slope"):
+        result[name], result[f"{name}_err"] = xr.Variable((), value[name]), xr.Variable((), error[name])
+    result["mu2"], result["mu2_err"] = xr.Variable((), mu2[0]), xr.Variable((), mu2[1])
+    why = doubts(sides)
+    return result.assign_attrs(
+        method="held",
+        trusted=int(not why),
+        why=" ".join(why),
+        gradients=walk.attrs["gradients"],
+        wall_time=walk.attrs["wall_time"],
+    )
+
+
+def doubts(sides: Sequence[Sums]) -> list[str]:
+    """Why both phases might not be what they seem: each a sentence."""
+    why = []
+    for name, side in zip(PHASES, sides, strict=True):
+        if side.left > LEFT:
+            why.append(
+                f"{side.left:.2g} of the samples left the {name} phase: it does not hold on this lattice; use a larger L."
+            )
+        elif abs(side.drift) > DRIFT:
+            why.append(
+                f"The second half of the chains in the {name} phase is {abs(side.drift):.1f} errors away from the first: "
+                "use more sweeps."
+            )
+    return why
