@@ -23,9 +23,9 @@ import quenchphys as qp
 from quenchphys.console.progress import WalkMeter
 from workflows.budget import Use, WalkSettings, seed_of
 from workflows.model_family import ModelFamily
-from workflows.scaling.critical_sampling import LEAST_WARM_UP, WARM_UP
 from workflows.scaling.curves import Curves, curves_of
 from workflows.store import Study
+from workflows.tricritical.chains import LONG, warm_up_of
 from workflows.tricritical.first_order_line import predicted
 
 Array = np.ndarray
@@ -126,9 +126,10 @@ def _walk(
         return qp.canonical(
             family.at(mu2),
             sweeps=sweeps,
-            warm_up=max(LEAST_WARM_UP, int(WARM_UP * settings.sweeps)),
+            warm_up=warm_up_of(sweeps),
             groups=settings.groups,
             chains=settings.chains,
+            kernel=LONG,
             seed=seed_of(settings.seed, Use.CHAINS, int.from_bytes(name.encode(), "big")),
             progress=meter,
         )

@@ -29,13 +29,13 @@ from quenchphys.console.progress import WalkMeter
 from workflows.budget import Use, WalkSettings, seed_of
 from workflows.model_family import ModelFamily
 from workflows.store import Study
+from workflows.tricritical.chains import LONG, warm_up_of
 
 Array = np.ndarray
 
 PHASES = ("disordered", "ordered")
 NAMES = ("phi2", "phi4", "energy")
 NEAREST = 3  # points, through whose slopes a parabola is laid
-WARM_UP = 0.25  # of the sweeps
 ROUGH = 0.5  # of the fluctuations of the prior, in a start in the ordered phase
 CUTS = 8  # steps to the cut halfway between both q
 LEFT = 0.02  # of the samples on the other side of the cut, beyond which a phase does not hold
@@ -110,7 +110,8 @@ def _walk(
             field,
             starts(field, q_ordered, settings.groups, settings.chains, seed),
             sweeps=settings.sweeps,
-            warm_up=int(WARM_UP * settings.sweeps),
+            warm_up=warm_up_of(settings.sweeps),
+            kernel=LONG,
             seed=seed,
             progress=meter,
         )
