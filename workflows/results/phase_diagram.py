@@ -38,8 +38,8 @@ def table(result: xr.Dataset) -> list[str]:
 
 
 def _first_order(result: xr.Dataset) -> list[str]:
-    names = ("mu2_coexistence", "jump_q", "jump_energy", "barrier")
-    heads = ("mu2, coexistence", "jump of q", "latent heat/V", "barrier (nats)")
+    names = ("mu2_coexistence", "jump_q", "jump_energy")
+    heads = ("mu2, coexistence", "jump of q", "latent heat/V")
     return _rows(result, "first_order", names, heads)
 
 

@@ -6,7 +6,8 @@ nothing of the weight of their phase, so mu2 is followed along the line from a p
 
     mu2 = mu2_0 + integral from lam_0 to lam of s,     s = -2 (<phi4>_o - <phi4>_d) / (<phi2>_o - <phi2>_d)
 
-(Gibbs-Duhem integration, Kofke 1993), s a parabola through its values at the nearest points, this one among them.
+(Gibbs-Duhem integration, Kofke 1993), s a parabola through its values at the nearest points, this one among them.  The
+weights are equal at the first point, and the line keeps them so.
 
 A phase ends halfway between both q.  For phases of equal weight w that is where the jump does not depend on the cut c, since
 
@@ -62,24 +63,25 @@ class Sums(NamedTuple):
 def followed(lam: float, line: Mapping[float, Known]) -> tuple[float, float]:
     """mu2 of the line at lam, from the nearest point and the slopes near both, and its error.
 
-    The error is that of the nearest point, that of the slopes, and what a straight line instead of a parabola changes.
+    The error is that of the nearest point, those of the slopes, and what one slope less changes.
     """
     begin = min((known for known in line if known != lam), key=lambda known: abs(known - lam))
-    values = [_integral(begin, lam, line, degree) for degree in (NEAREST - 1, NEAREST - 2)]
-    slope_err = max(line[near].slope_err for near in _nearest(begin, lam, line, NEAREST))
-    error = np.hypot(line[begin].mu2_err, slope_err * (lam - begin))
-    return line[begin].mu2 + values[0], float(np.hypot(error, values[0] - values[1]))
+    near = sorted(line, key=lambda known: abs(known - 0.5 * (begin + lam)))[:NEAREST]
+    slopes = np.array([line[known].slope for known in near])
+    share = _shares(begin, lam, near)
+    errors = [line[begin].mu2_err, *(share * [line[known].slope_err for known in near])]
+    if len(near) > 1:
+        errors.append(float(share @ slopes - _shares(begin, lam, near[:-1]) @ slopes[:-1]))
+    return float(line[begin].mu2 + share @ slopes), float(np.sqrt(np.square(errors).sum()))
 
 
-def _integral(begin: float, lam: float, line: Mapping[float, Known], degree: int) -> float:
-    """Of the polynomial through as many slopes as there are, up to this degree."""
-    near = np.array(_nearest(begin, lam, line, degree + 1))
-    curve = np.polynomial.Polynomial.fit(near, [line[x].slope for x in near], len(near) - 1).integ()
-    return float(curve(lam) - curve(begin))
-
-
-def _nearest(begin: float, lam: float, line: Mapping[float, Known], count: int) -> Sequence[float]:
-    return sorted(line, key=lambda known: abs(known - 0.5 * (begin + lam)))[:count]
+def _shares(begin: float, end: float, places: Sequence[float]) -> Array:
+    """The integral of the polynomial through values at all places is this times the values."""
+    middle = 0.5 * (begin + end)
+    powers = np.arange(len(places))
+    values = (np.array(places) - middle)[:, None] ** powers  # (place, power)
+    integrals = ((end - middle) ** (powers + 1) - (begin - middle) ** (powers + 1)) / (powers + 1)
+    return np.linalg.solve(values.T, integrals)
 
 
 def held_point(
