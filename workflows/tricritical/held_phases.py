@@ -90,10 +90,10 @@ def held_point(
     """Both phases at a further point of the line; `q_ordered` is about that of the ordered phase."""
     start, _ = followed(lam, line)
     walk = _walk(family, lam, start, q_ordered, settings, study)
-    sides = _sides(walk)
-    here = _read(sides, 0.0, walk)
-    mu2, mu2_err = followed(lam, {**line, lam: Known(start, 0.0, here["slope"], _errors(sides, 0.0, walk)["slope"])})
-    return _described(walk, sides, mu2 - start, (mu2, mu2_err))
+    sides, sites = _sides(walk), int(np.prod(walk.last.shape[2:]))
+    here = _read(sides, 0.0, sites)
+    mu2, mu2_err = followed(lam, {**line, lam: Known(start, 0.0, here["slope"], errors_of(sides, 0.0, sites)["slope"])})
+    return _described(walk, sides, mu2 - start, (mu2, mu2_err), sites)
 
 
 def _walk(
@@ -165,13 +165,13 @@ def _sums(values: Mapping[str, Array], inside: Array) -> Sums:
     return Sums(sums, float(1 - inside.mean()), drift)
 
 
-def _read(sides: Sequence[Sums], shift: float, walk: qp.Walk) -> dict[str, float]:
-    """Averages of both phases at mu2 + shift, their jumps and s; to first order d<O>/d mu2 = -cov(O, phi2)/2."""
-    return numbers(*(side.columns.sum(axis=0) for side in sides), shift=shift, sites=_sites(walk))
+def _read(sides: Sequence[Sums], shift: float, sites: int) -> dict[str, float]:
+    """Averages of both phases at mu2 + shift, their jumps and s."""
+    return numbers(*(side.columns.sum(axis=0) for side in sides), shift=shift, sites=sites)
 
 
 def numbers(disordered: Array, ordered: Array, *, shift: float, sites: int) -> dict[str, float]:
-    """From the sums of 1, O and O phi2 over both phases."""
+    """From the sums of 1, O and O phi2 over both phases: to first order, d<O>/d mu2 = -cov(O, phi2)/2."""
     phases = []
     for sums in (disordered, ordered):
         mean, product = np.split(sums[1:] / sums[0], 2)
@@ -188,29 +188,27 @@ def numbers(disordered: Array, ordered: Array, *, shift: float, sites: int) -> d
     }
 
 
-def _errors(sides: Sequence[Sums], shift: float, walk: qp.Walk) -> dict[str, float]:
+def errors_of(sides: Sequence[Sums], shift: float, sites: int) -> dict[str, float]:
     """Of the same numbers: a jackknife over the chains of either phase."""
     whole = [side.columns.sum(axis=0) for side in sides]
-    variance = dict.fromkeys(_read(sides, shift, walk), 0.0)
+    variance = dict.fromkeys(_read(sides, shift, sites), 0.0)
     for phase, side in enumerate(sides):
         rows = []
         for chain in side.columns:
             without = [*whole]
             without[phase] = whole[phase] - chain
-            rows.append(numbers(*without, shift=shift, sites=_sites(walk)))
+            rows.append(numbers(*without, shift=shift, sites=sites))
         for name in variance:
             variance[name] += (len(rows) - 1) * float(np.var([row[name] for row in rows]))
     return {name: value**0.5 for name, value in variance.items()}
 
 
-def _sites(walk: qp.Walk) -> int:
-    return int(np.prod(walk.last.shape[2:]))
-
-
-def _described(walk: qp.Walk, sides: Sequence[Sums], shift: float, mu2: tuple[float, float]) -> xr.Dataset:
+def _described(
+    walk: qp.Walk, sides: Sequence[Sums], shift: float, mu2: tuple[float, float], sites: int
+) -> xr.Dataset:
     """As a coexistence point: averages over the dimension `phase`, latent_heat, mu2 and the slope of the line."""
-    value, error = _read(sides, shift, walk), _errors(sides, shift, walk)
-    moved = _read(sides, shift + mu2[1], walk)  # by an error of mu2
+    value, error = _read(sides, shift, sites), errors_of(sides, shift, sites)
+    moved = _read(sides, shift + mu2[1], sites)  # by an error of mu2
     error = {name: float(np.hypot(error[name], moved[name] - value[name])) for name in value}
     result = xr.Dataset(coords={"phase": list(PHASES)})
     for name in ("q", *NAMES):
