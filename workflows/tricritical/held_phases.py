@@ -14,6 +14,10 @@ A phase ends halfway between both q.  For phases of equal weight w that is where
     d q_d / dc = P(c) (c - q_d) / w,     d q_o / dc = P(c) (q_o - c) / w.
 
 The cut of mean field is no such place: near the tricritical point it cuts through the peak of the ordered phase.
+
+What lies halfway is of neither phase, but partly of its tails.  Averages are the mean of those with all samples and those
+without the middle half of the way from one q to the other, and the error has half of what they differ by: on 32 x 32 the
+jump of large lattices lies between both (lam = -0.85: 0.964 and 0.994 about 0.971; -0.875: 1.122 and 1.133 about 1.128).
 """
 
 from __future__ import annotations
@@ -39,6 +43,7 @@ NAMES = ("phi2", "phi4", "energy")
 NEAREST = 3  # points, through whose slopes a parabola is laid
 ROUGH = 0.5  # of the fluctuations of the prior, in a start in the ordered phase
 CUTS = 8  # steps to the cut halfway between both q
+OUTER = 0.25  # of the way to the other q, that is outside of the middle half
 LEFT = 0.02  # of the samples on the other side of the cut, beyond which a phase does not hold
 DRIFT = 4.0  # errors between the first and the second half of the chains
 
@@ -53,9 +58,11 @@ class Known(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Of the samples of every chain in its phase, and how many there are: (chain, column)."""
+    """Of the samples of every chain in its phase: 1, O, O phi2 with O in NAMES, (chain, column)."""
 
-    columns: Array  # 1, O, O phi2 with O in NAMES
+    columns: Array
+    outer: Array
+    """Without the middle half."""
     left: float
     drift: float
 
@@ -136,7 +143,11 @@ def _sides(walk: qp.Walk) -> list[Sums]:
     table = {name: np.moveaxis(walk.data[name].values.astype(float), 1, 2) for name in NAMES}  # (group, chain, sweep)
     mine = [{name: x[part].reshape(-1, x.shape[-1]) for name, x in table.items()} for part in _halves(groups)]
     cut = halfway(mine[0]["phi2"], mine[1]["phi2"])
-    return [_sums(values, (values["phi2"] >= cut) == bool(upper)) for upper, values in enumerate(mine)]
+    inside = [mine[0]["phi2"] < cut, mine[1]["phi2"] >= cut]
+    low, high = (values["phi2"][here].mean() for values, here in zip(mine, inside, strict=True))
+    quarter = OUTER * (high - low)
+    outer = [mine[0]["phi2"] < low + quarter, mine[1]["phi2"] >= high - quarter]
+    return [_sums(*parts) for parts in zip(mine, inside, outer, strict=True)]
 
 
 def _halves(groups: int) -> tuple[slice, slice]:
@@ -151,23 +162,34 @@ def halfway(low: Array, high: Array) -> float:
     return float(cut)
 
 
-def _sums(values: Mapping[str, Array], inside: Array) -> Sums:
+def _sums(values: Mapping[str, Array], inside: Array, outer: Array) -> Sums:
     observed = [values[name] for name in NAMES]
     columns = [np.ones(inside.shape), *observed, *(x * values["phi2"] for x in observed)]
-    masked = [np.where(inside, column, 0.0) for column in columns]
-    sums = np.stack([column.sum(axis=1) for column in masked], axis=1)
+    sums = [
+        np.stack([np.where(here, column, 0.0).sum(axis=1) for column in columns], axis=1) for here in (inside, outer)
+    ]
+    masked = [np.where(inside, column, 0.0) for column in columns[:2]]
     half = inside.shape[1] // 2
-    ends = [np.array([column[:, part].sum(axis=1) for column in masked[:2]]) for part in _halves(half)]
+    ends = [np.array([column[:, part].sum(axis=1) for column in masked]) for part in _halves(half)]
     with np.errstate(invalid="ignore"):
         moved = ends[1][1] / ends[1][0] - ends[0][1] / ends[0][0]
     moved = moved[np.isfinite(moved)]
     drift = float(moved.mean() / (moved.std() / np.sqrt(len(moved) - 1))) if len(moved) > 1 else np.inf
-    return Sums(sums, float(1 - inside.mean()), drift)
+    return Sums(sums[0], sums[1], float(1 - inside.mean()), drift)
+
+
+def _both(sides: Sequence[Sums], shift: float, sites: int) -> list[dict[str, float]]:
+    """The numbers with all samples, and without the middle half."""
+    return [
+        numbers(*(part.sum(axis=0) for part in parts), shift=shift, sites=sites)
+        for parts in ([side.columns for side in sides], [side.outer for side in sides])
+    ]
 
 
 def _read(sides: Sequence[Sums], shift: float, sites: int) -> dict[str, float]:
-    """Averages of both phases at mu2 + shift, their jumps and s."""
-    return numbers(*(side.columns.sum(axis=0) for side in sides), shift=shift, sites=sites)
+    """Averages of both phases at mu2 + shift, their latent heat and s."""
+    whole, outer = _both(sides, shift, sites)
+    return {name: 0.5 * (whole[name] + outer[name]) for name in whole}
 
 
 def numbers(disordered: Array, ordered: Array, *, shift: float, sites: int) -> dict[str, float]:
@@ -189,15 +211,16 @@ def numbers(disordered: Array, ordered: Array, *, shift: float, sites: int) -> d
 
 
 def errors_of(sides: Sequence[Sums], shift: float, sites: int) -> dict[str, float]:
-    """Of the same numbers: a jackknife over the chains of either phase."""
-    whole = [side.columns.sum(axis=0) for side in sides]
-    variance = dict.fromkeys(_read(sides, shift, sites), 0.0)
+    """Of the same numbers: a jackknife over the chains of either phase, and half of what the middle half changes."""
+    whole, outer = _both(sides, shift, sites)
+    variance = {name: 0.25 * (whole[name] - outer[name]) ** 2 for name in whole}
     for phase, side in enumerate(sides):
         rows = []
-        for chain in side.columns:
-            without = [*whole]
-            without[phase] = whole[phase] - chain
-            rows.append(numbers(*without, shift=shift, sites=sites))
+        for chain in range(len(side.columns)):
+            without = [*sides]
+            kept = np.arange(len(side.columns)) != chain
+            without[phase] = side._replace(columns=side.columns[kept], outer=side.outer[kept])
+            rows.append(_read(without, shift, sites))
         for name in variance:
             variance[name] += (len(rows) - 1) * float(np.var([row[name] for row in rows]))
     return {name: value**0.5 for name, value in variance.items()}
