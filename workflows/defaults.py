@@ -22,7 +22,7 @@ WALK_SWEEPS = 1600
 FEWEST_GROUPS = 8
 
 # The phase diagram of phi^6 at eta = 0.2 and stiffness 2: lam of coexistence points, and of canonical chains.
-DIAGRAM_FIRST_ORDER = (-1.0, -0.95, -0.9, -0.87, -0.855, -0.84, -0.83)
+DIAGRAM_FIRST_ORDER = (-1.0, -0.95, -0.9, -0.875, -0.86, -0.85)
 DIAGRAM_CRITICAL = (-0.82, -0.805, -0.79, -0.77)
 DIAGRAM_L = 96
 DIAGRAM_SIZES = (12, 16, 24, 32, 48)

@@ -89,7 +89,7 @@ def _plane(ax: Axes, result: xr.Dataset) -> None:
     ax.plot(*line, "s--", color=COLOURS[1], markerfacecolor="white", label="critical", **look)
     ax.plot([lam_t], [mu2_t], "*", color="black", markersize=10, label="tricritical")
     ax.text(0.08, 0.12, "ordered", transform=ax.transAxes)
-    ax.text(0.62, 0.55, "disordered", transform=ax.transAxes)
+    ax.text(0.62, 0.42, "disordered", transform=ax.transAxes)
     ax.set(xlabel=r"$\lambda$", ylabel=r"$\mu^2$")
     ax.legend(loc="upper right")
 
