@@ -22,11 +22,11 @@ WALK_SWEEPS = 1600
 FEWEST_GROUPS = 8
 
 # The phase diagram of phi^6 at eta = 0.2 and stiffness 2: lam of coexistence points, and of canonical chains.
-DIAGRAM_FIRST_ORDER = (-1.0, -0.95, -0.9, -0.875, -0.85)
-DIAGRAM_CRITICAL = (-0.84, -0.81, -0.78, -0.74)
-DIAGRAM_L = 32
-DIAGRAM_SIZES = (8, 12, 16, 24)
-DIAGRAM_SWEEPS = 960
+DIAGRAM_FIRST_ORDER = (-1.0, -0.95, -0.9, -0.875, -0.86, -0.85)
+DIAGRAM_CRITICAL = (-0.82, -0.805, -0.79, -0.77)
+DIAGRAM_L = 96
+DIAGRAM_SIZES = (12, 16, 24, 32, 48)
+DIAGRAM_SWEEPS = 480
 
 # What --quick means on the command line.
 QUICK_LADDER = {"particles": 200, "replicas": 4}

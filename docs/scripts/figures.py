@@ -93,7 +93,7 @@ ENTRIES = [
     _workflow("partition_function", "zbeta --L 16 --set mu2=2.2866 --beta 0 1.2 121", 3),
     _workflow("scaling_phi6", "fss --sizes 8 12 16 24 --bracket 2.25 2.33", 5),
     _workflow("scaling_phi4", "fss --model phi4 --set lam=0.25 --sizes 8 12 16 24 32 --bracket -1.35 -1.20", 20),
-    _workflow("phase_diagram", "phase-diagram", 10),
+    _workflow("phase_diagram", "phase-diagram", 14),
     _workflow("coexistence_32_cubed", "coexistence --shape 32 32 32 --bracket 2.31 2.36 --method phases --error 1e-5", 6),
     _workflow("coexistence_L64", "coexistence --L 64 --bracket 2.27 2.30 --method crossing", 30),
     _experiment("mobility", 1),

@@ -38,8 +38,8 @@ def table(result: xr.Dataset) -> list[str]:
 
 
 def _first_order(result: xr.Dataset) -> list[str]:
-    names = ("mu2_coexistence", "jump_q", "jump_energy", "barrier")
-    heads = ("mu2, coexistence", "jump of q", "latent heat/V", "barrier (nats)")
+    names = ("mu2_coexistence", "jump_q", "jump_energy")
+    heads = ("mu2, coexistence", "jump of q", "latent heat/V")
     return _rows(result, "first_order", names, heads)
 
 
@@ -80,14 +80,16 @@ def _plane(ax: Axes, result: xr.Dataset) -> None:
     look: Any = {"markersize": 4, "linewidth": 1}
     first, second = result["first_order"].values, result["lam"].values
     above = (second > lam_t) & np.isfinite(result["mu2_crossing"].values)
-    ax.plot(
-        [*first, lam_t], [*result["mu2_coexistence"].values, mu2_t], "o-", color=COLOURS[0], label="first order", **look
-    )
+    bridged = result["bridged"].values.astype(bool)
+    mu2 = result["mu2_coexistence"].values
+    ax.plot([*first, lam_t], [*mu2, mu2_t], "-", color=COLOURS[0], linewidth=1, label="first order")
+    ax.plot(first[bridged], mu2[bridged], "o", color=COLOURS[0], label="by bridges", **look)
+    ax.plot(first[~bridged], mu2[~bridged], "o", color=COLOURS[0], markerfacecolor="white", label="by chains", **look)
     line = [lam_t, *second[above]], [mu2_t, *result["mu2_crossing"].values[above]]
     ax.plot(*line, "s--", color=COLOURS[1], markerfacecolor="white", label="critical", **look)
     ax.plot([lam_t], [mu2_t], "*", color="black", markersize=10, label="tricritical")
     ax.text(0.08, 0.12, "ordered", transform=ax.transAxes)
-    ax.text(0.62, 0.55, "disordered", transform=ax.transAxes)
+    ax.text(0.62, 0.42, "disordered", transform=ax.transAxes)
     ax.set(xlabel=r"$\lambda$", ylabel=r"$\mu^2$")
     ax.legend(loc="upper right")
 

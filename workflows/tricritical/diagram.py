@@ -78,10 +78,11 @@ def phase_diagram(
     Returns
     -------
     Dataset
-        Over `first_order`: mu2_coexistence, jump_q, jump_energy (the latent heat of a site) and, where chains crossed,
-        barrier.  Over `lam`: mu2_crossing, where xi/L of the two largest sizes is equal, and the effective exponents
-        gamma_over_nu and inverse_nu between them; over `lam` and `size`: mu2, binder, fluctuation and slope where xi/L = 1.
-        lam_jumps, lam_sizes, their distance in errors, lam_tricritical from both and mu2_tricritical.  All with errors.
+        Over `first_order`: mu2_coexistence, jump_q, jump_energy (the latent heat of a site) and bridged, which is 1 for
+        points by bridges and 0 for those that chains in both phases followed.  Over `lam`: mu2_crossing, where xi/L of the
+        two largest sizes is equal, and the effective exponents gamma_over_nu and inverse_nu between them; over `lam` and
+        `size`: mu2, binder, fluctuation and slope where xi/L = 1.  lam_jumps, lam_sizes, their distance in errors,
+        lam_tricritical from both and mu2_tricritical.  All with errors.
         The attribute `trusted` is 1 or 0, and `why` gives the reasons for doubt.
 
     Examples
@@ -110,7 +111,7 @@ def phase_diagram(
     request = request_of(
         "phase_diagram", {"model": "phi6", "couplings": dict(couplings), "L": int(L)}, asdict(points.walk)
     )
-    plan = [stage for _ in ordered for stage in stages_of_point(model, points._replace(method="crossing"))]
+    plan = [stage for _ in ordered for stage in stages_of_point(model, points._replace(method="phases"))]
     plan += stages_of_critical([family_at(near[0], size).at(1.0) for _ in near for size in lengths], points.walk)
     with Study(out, request, progress=progress, overwrite=overwrite, plan=plan, call=call) as study:
         found = first_order_line.follow(family_at, ordered, points, study)
@@ -122,9 +123,7 @@ def phase_diagram(
             combine_attrs="drop",
         )
         doubts = [
-            f"lam = {lam:g}: {point.attrs['why']}"
-            for lam, point in zip(ordered, found, strict=True)
-            if not point.attrs["trusted"]
+            why for lam, point in zip(ordered, found, strict=True) for why in first_order_line.doubts(lam, point)
         ]
         why = " ".join(doubts + add_tricritical(result))
         if why:

@@ -23,10 +23,9 @@ import quenchphys as qp
 from quenchphys.console.progress import WalkMeter
 from workflows.budget import Use, WalkSettings, seed_of
 from workflows.model_family import ModelFamily
-from workflows.scaling.critical_sampling import LEAST_WARM_UP, WARM_UP
 from workflows.scaling.curves import Curves, curves_of
 from workflows.store import Study
-from workflows.tricritical.first_order_line import predicted
+from workflows.tricritical.chains import LONG, warm_up_of
 
 Array = np.ndarray
 
@@ -37,6 +36,7 @@ CLOSE = 0.15  # of log(xi/L), within which scouts stop
 LONGEST_STEP = 0.1  # of mu2, in Newton's method
 APART = 0.2  # of xi/L, from one coupling to the next
 PLACES = (-1, 0, 1)
+NEAREST = 3  # points of a line, through which a parabola is laid
 BEYOND = 2.0  # couplings apart, up to which curves go
 READ = ("mu2", "binder", "fluctuation", "slope")
 
@@ -62,12 +62,19 @@ def sample(
     known = dict(line)
     found: dict[tuple[float, int], Curves] = {}
     for lam in lams:
-        at = predicted(lam, known, 0.0)
+        at = predicted(lam, known)
         for L in sizes:
             found[lam, L] = _curves(family_at(lam, L), lam, L, at, settings, study)
             at = found[lam, L].where("ratio", RATIO)
         known[lam] = at
     return found
+
+
+def predicted(lam: float, line: Mapping[float, float]) -> float:
+    """mu2 at a further lam, by a parabola through the nearest points."""
+    near = sorted(line, key=lambda known: abs(known - lam))[:NEAREST]
+    # About lam, so that the constant of the polynomial is the answer.
+    return float(np.polyfit(np.array(near) - lam, [line[known] for known in near], len(near) - 1)[-1])
 
 
 def _curves(family: ModelFamily, lam: float, L: int, start: float, settings: WalkSettings, study: Study) -> Curves:
@@ -126,9 +133,10 @@ def _walk(
         return qp.canonical(
             family.at(mu2),
             sweeps=sweeps,
-            warm_up=max(LEAST_WARM_UP, int(WARM_UP * settings.sweeps)),
+            warm_up=warm_up_of(sweeps),
             groups=settings.groups,
             chains=settings.chains,
+            kernel=LONG,
             seed=seed_of(settings.seed, Use.CHAINS, int.from_bytes(name.encode(), "big")),
             progress=meter,
         )

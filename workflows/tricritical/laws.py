@@ -1,16 +1,22 @@
 """The tricritical coupling from two sides: jumps that vanish at it, and cumulants of all sizes that agree at it.
 
 The exponents of the two-dimensional tricritical Ising class are known exactly: y_1 = 9/5 and y_2 = 4/5 of the two relevant
-even fields, and y_3 = -1 of the first irrelevant one.  With D = lam_t - lam the jump of an even observable is
+even fields u_1 and u_2, and y_3 = -1 of the first irrelevant one.  The line of first order is u_1 = 0 at u_2 ~ D,
+D = lam_t - lam, and the jump of an even observable there is
 
-    jump ~ D^((2 - y_1)/y_2) = D^(1/4),     jump^4 = A D + B D^(1 + k) + ...,
+    jump ~ D^((2 - y_1)/y_2) = D^(1/4),     jump^4 = A D (1 + B D + C D^k),     k = 2 or -2 y_3/y_2 = 5/2.
 
-k = 1 if the next term is analytic, and k = -y_3/y_2 = 5/4 if it comes from the irrelevant field.  Where xi/L has one and the
-same value at all sizes, the Binder cumulant depends on lam - lam_t by
+B and C D^2 are analytic: u_2 is no straight line in D, and the share of u_1 in an observable changes along the line.  The
+irrelevant field comes in at second order only.  Duality of the tricritical Ising model exchanges the ordered and the
+disordered phase and changes the signs of the first and the third even operator, so that at first order u_3 moves the
+averages in both phases alike, and their difference not at all: there is no D^(-y_3/y_2) = D^(5/4).
 
-    U = P(x) + C L^y_3,     x = (lam - lam_t) L^y_2,
+Where xi/L has one and the same value at all sizes, u_1 L^y_1 is fixed, and the Binder cumulant depends on D by
 
-P a polynomial.  Every law is linear in all its numbers but lam_t, so lam_t is found on a line.
+    U = P(x) + c_0 L^y_3 [+ c_1 x L^y_3 or c_2 x^2 L^-y_2],     x = (lam - lam_t) L^y_2,
+
+P a polynomial.  c_0 and c_1 are of the irrelevant field and of u_1 in u_2 (y_2 - y_1 = y_3), c_2 is of D^2 in u_2.  Every
+law is linear in all its numbers but lam_t, so lam_t is found on a line.
 """
 
 from __future__ import annotations
@@ -28,10 +34,12 @@ Design = Callable[[float], Array]  # of lam_t: (point, parameter)
 
 Y1, Y2, Y3 = 9 / 5, 4 / 5, -1.0
 POWER = Y2 / (2 - Y1)  # 4: this power of a jump is linear in D
-NEXT = (1.0, -Y3 / Y2)  # k
+TERMS: tuple[tuple[float, ...], ...] = ((1.0,), (1.0, 2.0), (1.0, -2 * Y3 / Y2))  # powers of D beside A D
 SCAN = 201  # values of lam_t at which chi squared is looked at before its minimum is refined
+FEWEST = 4  # jumps in a fit
 BEYOND = 1.5  # spans of the couplings, up to which jumps are extrapolated
 DEGREES = (1, 2, 3)  # of P
+CORRECTIONS = ((0, Y3), (1, Y3), (2, -Y2))  # powers of x and L; the first alone, or with one of the others
 
 
 class Fit(NamedTuple):
@@ -110,7 +118,7 @@ def from_jumps(lam: Array, jumps: Mapping[str, tuple[Array, Array]]) -> Found:
     Returns
     -------
     Found
-        The average over observables, over both k, and over how many of the farthest couplings are left out.
+        The average over observables, over the terms of the law, and over how many of the farthest couplings are left out.
     """
     order = np.argsort(lam)
     lam, last = lam[order], float(lam.max())
@@ -119,8 +127,9 @@ def from_jumps(lam: Array, jumps: Mapping[str, tuple[Array, Array]]) -> Found:
         y, dy = value[order] ** POWER, POWER * value[order] ** (POWER - 1) * error[order]
         fits = [
             fit
-            for k, dropped in product(NEXT, range(len(lam) - 3))
-            if (fit := _jump_fit(lam[dropped:], y[dropped:], dy[dropped:], k, last, dropped)) is not None
+            for terms, dropped in product(TERMS, range(len(lam) - FEWEST + 1))
+            if len(lam) - dropped > len(terms) + 2
+            and (fit := _jump_fit(lam[dropped:], y[dropped:], dy[dropped:], terms, last, dropped)) is not None
         ]
         if fits:
             by_observable.append(averaged(fits))
@@ -136,18 +145,32 @@ def from_jumps(lam: Array, jumps: Mapping[str, tuple[Array, Array]]) -> Found:
     return Found(mean, float(np.mean(errors**2 + (values - mean) ** 2)) ** 0.5, worst)
 
 
-def _jump_fit(lam: Array, y: Array, error: Array, k: float, last: float, dropped: int) -> Fit | None:
-    span = BEYOND * (last - float(lam.min()))
-
+def _jump_fit(lam: Array, y: Array, error: Array, terms: Sequence[float], last: float, dropped: int) -> Fit | None:
     def design(at: float) -> Array:
         away = np.maximum(at - lam, 0.0)
-        return np.column_stack([away, away ** (1 + k)])
+        return np.column_stack([away, *(away ** (1 + k) for k in terms)])
 
-    return fitted(design, y, error, (last, last + span), dropped)
+    end = _end_of_expansion(design, y, error, (last, last + BEYOND * (last - float(lam.min()))))
+    return fitted(design, y, error, (last, end), dropped)
+
+
+def _end_of_expansion(design: Design, y: Array, error: Array, between: tuple[float, float]) -> float:
+    """How far lam_t may be away: as long as A D is more than all corrections to it together at the nearest coupling.
+
+    Beyond that a law of A = 0 fits as well, which is no expansion about a tricritical point.
+    """
+    places = np.linspace(*between, SCAN)
+    for at in places[1:]:
+        a = design(float(at))
+        numbers = np.linalg.lstsq(a / error[:, None], y / error, rcond=None)[0]
+        leading, corrections = a[-1, 0] * numbers[0], a[-1, 1:] @ numbers[1:]
+        if leading <= abs(corrections):
+            return float(at)
+    return between[1]
 
 
 def from_cumulants(lam: Array, size: Array, cumulant: Array, error: Array) -> Found:
-    """lam_t at which cumulants of all sizes, each where xi/L has the same value, agree but for C L^y_3.
+    """lam_t at which cumulants of all sizes, each where xi/L has the same value, agree but for what falls with L.
 
     Parameters
     ----------
@@ -157,22 +180,18 @@ def from_cumulants(lam: Array, size: Array, cumulant: Array, error: Array) -> Fo
     Returns
     -------
     Found
-        The average over the degree of P, over the smallest size, and over how many of the couplings farthest from the
-        tricritical one are left out on each side.
+        The average over the degree of P, over the corrections, over the smallest size, and over how many of the couplings
+        farthest from the tricritical one are left out on each side.
     """
     lengths, couplings = np.unique(size), np.unique(lam)
     between = float(couplings[0]), float(couplings[-1])
     fits = []
-    for smallest, low, high, degree in product(lengths[:-2], couplings[:-2], couplings[2:], DEGREES):
+    choices = product(lengths[:-2], couplings[:-2], couplings[2:], DEGREES, (CORRECTIONS[:1], *_pairs()))
+    for smallest, low, high, degree, corrections in choices:
         used = (size >= smallest) & (lam >= low) & (lam <= high)
-        if len(np.unique(lam[used])) < 3 or used.sum() <= degree + 3:
+        if len(np.unique(lam[used])) < 3 or used.sum() <= degree + 2 + len(corrections):
             continue
-        here, lengths_here = lam[used], size[used]
-
-        def design(at: float, here: Array = here, sizes: Array = lengths_here, degree: int = degree) -> Array:
-            x = (here - at) * sizes**Y2
-            return np.column_stack([*(x**n for n in range(degree + 1)), sizes**Y3])
-
+        design = _cumulant_law(lam[used], size[used], degree, corrections)
         fit = fitted(design, cumulant[used], error[used], between, int((~used).sum()))
         if fit is not None and low <= fit.value <= high:
             fits.append(fit)
@@ -182,3 +201,17 @@ def from_cumulants(lam: Array, size: Array, cumulant: Array, error: Array) -> Fo
             f"{between[1]:g}: the tricritical point is not there."
         )
     return averaged(fits)
+
+
+def _pairs() -> list[tuple[tuple[int, float], ...]]:
+    return [(CORRECTIONS[0], other) for other in CORRECTIONS[1:]]
+
+
+def _cumulant_law(lam: Array, size: Array, degree: int, corrections: Sequence[tuple[int, float]]) -> Design:
+    """P(x) and its corrections, the powers of x times those of L."""
+
+    def design(at: float) -> Array:
+        x = (lam - at) * size**Y2
+        return np.column_stack([*(x**n for n in range(degree + 1)), *(x**n * size**power for n, power in corrections)])
+
+    return design

@@ -11,8 +11,8 @@ import quenchphys as qp
 import workflows
 from workflows.results import draw, summary
 from workflows.tricritical.diagram import _doubts, add_tricritical
-from workflows.tricritical.first_order_line import predicted, slope_of
-from workflows.tricritical.fixed_ratio import ratio_and_slope
+from workflows.tricritical.first_order_line import doubts, slope_of
+from workflows.tricritical.fixed_ratio import predicted, ratio_and_slope
 from workflows.tricritical.laws import Fit, Found
 
 LAM_T = -0.8
@@ -30,7 +30,6 @@ def _tables(shift: float = 0.0) -> xr.Dataset:
         "mu2_coexistence": ("first_order", 2.28 + 4.5 * (first + 1)),
         "jump_q": ("first_order", (20 * (LAM_T - first)) ** 0.25),
         "jump_energy": ("first_order", (3 * (LAM_T - first)) ** 0.25),
-        "barrier": ("first_order", np.array([np.nan, 9.0, 6.0, 4.0])),
         "binder": (("lam", "size"), 0.4 + 0.1 * x - 0.5 / size),
         "mu2_crossing": ("lam", 1.4 - 4 * (lam + 0.8)),
         "gamma_over_nu": ("lam", 1.85 - 0.5 * (lam + 0.8)),
@@ -39,6 +38,7 @@ def _tables(shift: float = 0.0) -> xr.Dataset:
     result = xr.Dataset(coords={"first_order": first, "lam": lam, "size": size})
     for name, (dims, value) in columns.items():
         result[name], result[f"{name}_err"] = (dims, value), (dims, 0.002 + 0 * value)
+    result["bridged"] = ("first_order", [1, 1, 0, 0])
     return result
 
 
@@ -77,16 +77,25 @@ def test_table_and_figure() -> None:
     assert len(draw(result).axes) == 3
 
 
-def test_line_is_followed_by_a_tangent_and_then_by_a_parabola() -> None:
-    assert predicted(-0.9, {-1.0: 2.0}, 4.5) == pytest.approx(2.45)
+def test_the_transition_is_looked_for_on_a_parabola() -> None:
     line = {lam: 1 + lam + 3 * lam**2 for lam in (-1.0, -0.95, -0.9)}
-    assert predicted(-0.8, line, 0.0) == pytest.approx(1 - 0.8 + 3 * 0.64)
+    assert predicted(-0.8, line) == pytest.approx(1 - 0.8 + 3 * 0.64)
 
 
 def test_slope_of_the_line_is_that_of_clausius_and_clapeyron() -> None:
     """Where U_o - U_d = (mu2/2 + 1/2) 2 + (lam + 1) 3 vanishes, d mu2 / d lam = -3."""
-    point = xr.Dataset({"phi2": ("phase", [1.0, 3.0]), "phi4": ("phase", [2.0, 5.0])})
-    assert slope_of(point) == pytest.approx(-3.0)
+    values = {"phi2": [1.0, 3.0], "phi2_err": [0.0, 0.02], "phi4": [2.0, 5.0], "phi4_err": [0.0, 0.06]}
+    slope, error = slope_of(xr.Dataset({name: ("phase", value) for name, value in values.items()}))
+    assert slope == pytest.approx(-3.0) and error == pytest.approx(0.06)
+
+
+@pytest.mark.parametrize(("cut", "number"), [(1.06, 1), (0.8, 0)])
+def test_a_cut_through_the_peak_of_a_phase_is_doubted(cut: float, number: int) -> None:
+    """lam = -0.85 on 32 x 32, where the cut of mean field, 1.06, makes the jump 4% too small."""
+    attrs = {"trusted": 1, "method": "crossing", "phase_cut": cut}
+    point = xr.Dataset({"q": ("phase", [0.28, 1.24])}, attrs=attrs)
+    found = doubts(-0.85, point)
+    assert len(found) == number and all("begin at a lower lam" in why for why in found)
 
 
 def test_slope_of_xi_is_that_of_neighbouring_couplings() -> None:
