@@ -50,10 +50,10 @@ BREAKS = [
     ),
     Break(
         "phases are cut where mean field says",
-        "workflows/tricritical/first_order_line.py",
+        "workflows/coexistence_point/describe.py",
         "MIDDLE = (0.25, 0.75)",
         "MIDDLE = (-1.0, 2.0)",
-        "tests/workflows/tricritical/test_diagram.py -k peak_of_a_phase",
+        "tests/workflows/coexistence_point/test_search.py -k peak_of_a_phase",
     ),
     Break(
         "the line is followed on straight lines",

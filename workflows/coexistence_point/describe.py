@@ -25,6 +25,7 @@ FEWEST_CROSSINGS = 2.0  # from phase to phase, in a group of chains
 ENOUGH_CROSSINGS = 8.0  # in a group on average, that is one a chain: chains run on until they have these and the fewest
 FEWEST_MEETINGS = 10.0  # of samples of chains with draws from the prior, in a group
 DRIFT = 4.0  # standard errors between the first and the second half of a walk, above which chains remember their start
+MIDDLE = (0.25, 0.75)  # of the way from one phase to the other, where the cut between them must lie
 DISAGREEMENT = 5.0  # standard errors between pilot and chains, and nats, above which one of them missed something
 
 
@@ -194,6 +195,22 @@ def _add_distributions(result: xr.Dataset, pool: observables.Pool, by: str, here
     result["energy_axis"] = (("energy_axis",), found["energy"].values, {"long_name": "energy", "units": "nats"})
 
 
+def cut_through_a_phase(point: xr.Dataset) -> str:
+    """A sentence if the cut between the phases is too close to one of them, or beyond it; else nothing.
+
+    Mean field knows where strong transitions are to be cut.  At a weak one its cut goes through the ordered phase, whose
+    lower part then counts as disordered: the jump comes out too small, and the point with it.
+    """
+    by, cut = point.attrs["phase_by"], float(point.attrs["phase_cut"])
+    low, high = (float(value) for value in point[by].values)
+    if MIDDLE[0] < (cut - low) / (high - low) < MIDDLE[1]:
+        return ""
+    return (
+        f"The phases at {by} = {low:.3g} and {high:.3g} are cut at {cut:.3g}, too close to one of them: the transition is "
+        "too weak for this cut; a larger lattice has sharper phases."
+    )
+
+
 def doubts(pilot: qp.Ladder, walks: list[Walk], result: xr.Dataset, coupling: str) -> list[str]:
     """Why the answer might be wrong: each a sentence; none if the chains crossed often between the phases."""
     reasons = []
@@ -226,6 +243,8 @@ def doubts(pilot: qp.Ladder, walks: list[Walk], result: xr.Dataset, coupling: st
             f"The second half of the walk is {abs(drift):.1f} errors away from the first in {coupling} (at most {DRIFT:g} "
             "would be chance): the chains remember their start; more sweeps are needed."
         )
+    if why := cut_through_a_phase(result):
+        reasons.append(why)
     undefined = max(float(walk.attrs["undefined"]) for walk in walks)
     if undefined > 0:
         reasons.append(f"The energy was undefined (NaN) for {undefined:.2g} of the moves of the chains.")

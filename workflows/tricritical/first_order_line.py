@@ -25,7 +25,6 @@ from workflows.tricritical.held_phases import Known, followed, held_point
 
 WIDTH = 0.1  # of mu2 on either side of where a point is expected: the bracket of its search
 BRIDGED = 4e-5  # error of mu2 that bridges have to reach: what chains that follow the line add to it
-MIDDLE = (0.25, 0.75)  # of the way from q of one phase to that of the other, where a cut must lie
 
 
 def slope_of(point: xr.Dataset) -> tuple[float, float]:
@@ -97,17 +96,8 @@ def _searched(
 
 
 def doubts(lam: float, point: xr.Dataset) -> list[str]:
-    """Why a point might be wrong: its own reasons, and a cut of mean field that is not between both phases."""
-    why = [f"lam = {lam:g}: {point.attrs['why']}"] if not point.attrs["trusted"] else []
-    low, high = point["q"].values
-    if point.attrs["method"] == "crossing" and not (
-        MIDDLE[0] < (point.attrs["phase_cut"] - low) / (high - low) < MIDDLE[1]
-    ):
-        why.append(
-            f"lam = {lam:g}: the phases at q = {low:.3g} and {high:.3g} are cut at {point.attrs['phase_cut']:.3g}, too "
-            "close to one of them; begin at a lower lam or with a larger L, where bridges hold."
-        )
-    return why
+    """Why a point might be wrong."""
+    return [] if point.attrs["trusted"] else [f"lam = {lam:g}: {point.attrs['why']}"]
 
 
 def _has_gaussians(field: Any) -> bool:

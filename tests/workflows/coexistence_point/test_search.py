@@ -15,7 +15,7 @@ import quenchphys as qp
 import workflows
 from tests.support.mean_field_model import CUT, averages, coexistence_mu2, one_site
 from workflows.budget import PARTS, CoexistenceSettings, LadderSettings, PilotSettings, Use, WalkSettings, seed_of
-from workflows.coexistence_point.describe import doubts
+from workflows.coexistence_point.describe import cut_through_a_phase, doubts
 
 L, BRACKET = 4, (0.5, 1.5)
 SMALL = {"model": one_site, "sweeps": 320, "progress": False}
@@ -277,7 +277,15 @@ def test_what_makes_a_point_doubtful_is_said(kept):
     assert "missed a part of a phase" in said(mu2_pilot=found.mu2 + 2.0, mu2_pilot_err=found.mu2_err)[0]
     assert "second half of the walk is 6.0 errors away" in said(drift=xr.Variable((), -6.0))[0]
     assert "undefined (NaN)" in said(undefined=0.1)[0]
+    assert "too close to one of them" in said(q=found.q + 5.0)[0]
     assert "hardly met the energies of the prior" in said(meetings=0 * found.meetings + 3)[0]
+
+
+@pytest.mark.parametrize(("cut", "doubted"), [(1.06, True), (0.8, False), (1.4, True), (0.2, True)])
+def test_a_cut_through_the_peak_of_a_phase_is_doubted(cut, doubted):
+    """phi6 with lam = -0.85 on 32 x 32, where the cut of mean field, 1.06, makes the jump 4% too small."""
+    point = xr.Dataset({"q": ("phase", [0.28, 1.24])}, attrs={"phase_by": "q", "phase_cut": cut})
+    assert ("too close to one of them" in cut_through_a_phase(point)) is doubted
 
 
 def _never(*arguments, **named):

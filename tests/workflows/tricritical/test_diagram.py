@@ -11,7 +11,7 @@ import quenchphys as qp
 import workflows
 from workflows.results import draw, summary
 from workflows.tricritical.diagram import _doubts, add_tricritical
-from workflows.tricritical.first_order_line import doubts, slope_of
+from workflows.tricritical.first_order_line import slope_of
 from workflows.tricritical.fixed_ratio import predicted, ratio_and_slope
 from workflows.tricritical.laws import Fit, Found
 
@@ -87,15 +87,6 @@ def test_slope_of_the_line_is_that_of_clausius_and_clapeyron() -> None:
     values = {"phi2": [1.0, 3.0], "phi2_err": [0.0, 0.02], "phi4": [2.0, 5.0], "phi4_err": [0.0, 0.06]}
     slope, error = slope_of(xr.Dataset({name: ("phase", value) for name, value in values.items()}))
     assert slope == pytest.approx(-3.0) and error == pytest.approx(0.06)
-
-
-@pytest.mark.parametrize(("cut", "number"), [(1.06, 1), (0.8, 0)])
-def test_a_cut_through_the_peak_of_a_phase_is_doubted(cut: float, number: int) -> None:
-    """lam = -0.85 on 32 x 32, where the cut of mean field, 1.06, makes the jump 4% too small."""
-    attrs = {"trusted": 1, "method": "crossing", "phase_cut": cut}
-    point = xr.Dataset({"q": ("phase", [0.28, 1.24])}, attrs=attrs)
-    found = doubts(-0.85, point)
-    assert len(found) == number and all("begin at a lower lam" in why for why in found)
 
 
 def test_slope_of_xi_is_that_of_neighbouring_couplings() -> None:
