@@ -182,6 +182,13 @@ BREAKS = [
         "tests/workflows/scaling/test_critical_sampling.py -k far_away",
     ),
     Break(
+        "critical chains that remember their start are trusted",
+        "workflows/scaling/second_order.py",
+        "if tau * FORGOTTEN > one.burn_in:",
+        "if tau * FORGOTTEN > 1e9:",
+        "tests/workflows/scaling/test_critical_sampling.py -k remember",
+    ),
+    Break(
         "walks without a sample in common are joined",
         "observables/samples/several_couplings.py",
         "if np.linalg.eigvalsh(hessian[1:, 1:])[0] > SHARED:",

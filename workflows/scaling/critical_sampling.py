@@ -7,6 +7,7 @@ the cumulant takes to change by SPREAD, so that all of them overlap at any size.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,6 +39,7 @@ class Sampled(NamedTuple):
     curves: Curves
     pool: observables.Pool
     times: dict[str, tuple[float, float]]  # tau and its error in sweeps; none for a ladder
+    burn_in: int = 0  # sweeps of every chain before those that count
 
 
 def has_clusters(problem: Any) -> bool:
@@ -60,7 +62,8 @@ def sample_chains(
         ends = (values[0] - BEYOND * apart, values[-1] + BEYOND * apart)
         middle = walks[COUPLINGS // 2]
         times = {name: gamma_method(np.moveaxis(middle.data[name].values, 1, 0)) for name in TIMES}
-        found.append(Sampled(curves_of(pool, L, family.coupling, ends, _wave(family, centre)), pool, times))
+        burn_in = int(json.loads(middle.attrs["settings"])["warm_up"])
+        found.append(Sampled(curves_of(pool, L, family.coupling, ends, _wave(family, centre)), pool, times, burn_in))
     return found
 
 

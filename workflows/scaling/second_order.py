@@ -30,6 +30,7 @@ Array = np.ndarray
 
 SIZES_TO_TRUST = 4
 GROUPS_TO_TRUST = 8  # from fewer, the errors themselves are too uncertain
+FORGOTTEN = 4.0  # times tau, the least burn-in of chains
 AXIS_POINTS = 21
 
 
@@ -79,6 +80,14 @@ def _doubts(sampled: Sequence[Sampled]) -> list[str]:
         for ladder in one.pool.ladders
         if not ladder.outcome.trusted
     ]
+    for one in sampled:
+        name, (tau, _) = max(one.times.items(), key=lambda item: item[1][0], default=("", (0.0, 0.0)))
+        if tau * FORGOTTEN > one.burn_in:
+            found.append(
+                f"L = {one.curves.length}: the autocorrelation time of {name} is {tau:.0f} sweeps, and a burn-in of "
+                f"{one.burn_in} sweeps is less than {FORGOTTEN:g} times that: the chains remember their start; more sweeps "
+                "are needed."
+            )
     if len(sampled) < SIZES_TO_TRUST:
         found.append(
             f"Corrections to scaling cannot be told from {len(sampled)} sizes; at least {SIZES_TO_TRUST} are needed."

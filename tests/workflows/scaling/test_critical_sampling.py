@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import matplotlib
 import numpy as np
 import pytest
@@ -10,8 +12,9 @@ import lattices
 import workflows
 from quenchphys.console.progress import Display
 from workflows.budget import WalkSettings
-from workflows.scaling.critical_sampling import COUPLINGS, SPREAD, _next_place
+from workflows.scaling.critical_sampling import COUPLINGS, SPREAD, Sampled, _next_place
 from workflows.scaling.curves import Curves
+from workflows.scaling.second_order import _doubts
 from workflows.timing import stages_of_critical
 
 SIZES, SMALL = [4, 6, 8], {"groups": 8, "chains": 4, "sweeps": 320}
@@ -29,6 +32,15 @@ def test_stages_are_those_that_were_planned(shown):
     planned = [stage.name for stage in stages_of_critical(models, WalkSettings(**SMALL))]
     assert [stage.name for stage in shown[0].forecast.stages] == planned
     assert all(stage.begun is not None for stage in shown[0].forecast.stages)
+
+
+def test_chains_that_remember_their_start_are_not_trusted(shown):
+    assert "remember their start" not in shown[1].why
+    pool = SimpleNamespace(ladders=[])
+    curves = SimpleNamespace(length=48, rows=129)
+    sizes = [Sampled(curves, pool, {"m2": (tau, 1.0), "energy": (3.0, 1.0)}, 64) for tau in (5.0, 7.0, 15.0, 17.0)]
+    (said,) = _doubts(sizes)
+    assert said.startswith("L = 48: the autocorrelation time of m2 is 17 sweeps, and a burn-in of 64 sweeps")
 
 
 def test_power_laws_have_more_than_one_tick(shown):
