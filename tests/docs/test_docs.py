@@ -80,6 +80,7 @@ def test_pictures_of_a_page_exist(page):
 
 def test_every_picture_has_a_script_and_a_reader():
     scripts = "\n".join(script.read_text() for script in (ROOT / "docs" / "scripts").glob("*.py"))
+    scripts += "\n".join(entry.name for entry in FIGURES.ENTRIES)
     pages = "\n".join(page.read_text() for page in PAGES)
     for figure in [*(ROOT / "docs" / "figures").iterdir(), *(ROOT / "docs" / "gallery").glob("*.png")]:
         assert figure.stem in scripts, f"no script in docs/scripts names {figure.stem}"
