@@ -68,7 +68,7 @@ CASES = {
     "eighth": Case((24, 32, 48, 64, 96, 128), (-0.245, -0.205), {"lam": 0.03125}, {}),
     "quarter": Case((16, 24, 32, 48, 64, 96), (-0.44, -0.375), {"lam": 0.0625}, {}),
 }
-STEPS = ("plane", "half", "quarter", "eighth")  # towards the continuum
+STEPS = ("dense", "half", "quarter", "eighth")  # towards the continuum
 
 
 def measure(name: str, seed: int) -> dict[str, Any]:
