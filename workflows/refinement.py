@@ -132,7 +132,7 @@ def balance_of(ladder: qp.Ladder, beta: float) -> tuple[str, Answer]:
         if phases is None:
             found, name = observables.partition_function(pool, beta), "log_z"
         else:
-            found, name = observables.phase_weights(pool, by=phases.by, cut=phases.cut), "log_odds"
+            found, name = observables.phase_weights(pool, phases.by, phases.cut, min(1.0, beta)), "log_odds"
         return float(found[name].squeeze()), float(found[f"{name}_err"].squeeze())
 
     return "log Z" if phases is None else "the log odds of the phases", answer
