@@ -146,7 +146,7 @@ def _by_laplace(model: qp.targets.Network, settings: Mapping[str, Any], seed: in
 
 def _dealt(found: xr.Dataset) -> xr.Dataset:
     """Independent draws, dealt out to several chains."""
-    field = found["field"].values
+    field = found["field"].values.reshape(-1, found.sizes["parameter"])
     each = len(field) // LAPLACE_CHAINS
     chains = field[: each * LAPLACE_CHAINS].reshape(LAPLACE_CHAINS, each, -1)
     return xr.Dataset({"field": (("chain", "draw", "parameter"), chains)})

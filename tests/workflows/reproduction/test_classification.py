@@ -134,8 +134,9 @@ def laplace_of(monkeypatch, tmp_path, results):
         one = next(given)
         if isinstance(one, str):
             raise ValueError(one)
-        field = np.random.default_rng(seed).normal(size=(draws, model.dim)).astype(np.float32)
-        return xr.Dataset({"log_z": one, "field": (("draw", "parameter"), field)}, attrs={"why": "fine", "gradients": 50.0})
+        field = np.random.default_rng(seed).normal(size=(1, draws, model.dim)).astype(np.float32)
+        drawn = {"log_z": one, "field": (("chain", "draw", "parameter"), field)}
+        return xr.Dataset(drawn, attrs={"why": "fine", "gradients": 50.0})
 
     monkeypatch.setattr("quenchphys.laplace", laplace, raising=False)
     return _by_laplace(model, {"starts": len(results), "steps": 1, "rate": 1e-3, "draws": 40}, seed=0)
@@ -154,6 +155,15 @@ def test_a_laplace_approximation_that_does_not_apply_is_no_number(monkeypatch, t
     found = laplace_of(monkeypatch, tmp_path, ["no minimum"])
     assert np.isnan(found["log_z"]) and np.isnan(found["nll"])
     assert found.attrs["outcome"] == "no minimum"
+
+
+def test_what_laplace_returns_is_understood(tmp_path):
+    """The same with the approximation itself, not a made-up one."""
+    (tmp_path / "glass.csv").write_text("a,label\n" + "".join(f"{i},{i % 2}\n" for i in range(20)))
+    model = network_of(tmp_path, "glass", "tanh", 0)
+    found = _by_laplace(model, {"starts": 1, "steps": 4000, "rate": 1e-2, "draws": 40}, seed=0)
+    assert np.isfinite(found["log_z"]), found.attrs["outcome"]
+    assert 0 < float(found["nll_err"]) < float(found["nll"])
 
 
 def test_chains_are_asked_for_predictions_and_effective_samples(monkeypatch, tmp_path):
