@@ -48,7 +48,7 @@ def _workflow(name: str, command: str, minutes: float) -> Entry:
     return Entry(name, "workflows", f"quenchphys {command}", minutes)
 
 
-def _experiment(name: str, minutes: float, effort: str = "quick", data: bool = False) -> Entry:
+def _experiment(name: str, minutes: float, effort: str = "standard", data: bool = False) -> Entry:
     """A table or figure of the paper."""
     files = " --data out/uci" if data else ""
     title = f"reproduction_{name.replace('-', '_')}"
@@ -96,12 +96,21 @@ ENTRIES = [
     _workflow("phase_diagram", "phase-diagram", 14),
     _workflow("coexistence_32_cubed", "coexistence --shape 32 32 32 --bracket 2.31 2.36 --method phases --error 1e-5", 6),
     _workflow("coexistence_L64", "coexistence --L 64 --bracket 2.27 2.30 --method crossing", 30),
-    _experiment("mobility", 1),
-    _experiment("path-length", 3),
+    _experiment("analytic", 60),
+    _experiment("networks", 15, data=True),
+    _experiment("bayes-factors", 45, data=True),
+    _experiment("phi6", 20),
+    _experiment("mobility", 4),
+    _experiment("path-length", 8),
+    _experiment("budget", 4),
     _experiment("sketch", 0.2),
-    _experiment("marginal", 1),
-    _experiment("barrier", 3),
-    _experiment("radial", 1),
+    _experiment("scaling", 8),
+    _experiment("marginal", 3),
+    _experiment("barrier", 12, data=True),
+    _experiment("configurations", 8),
+    _experiment("softness", 8),
+    _experiment("cadence", 15),
+    _experiment("radial", 6),
     _benchmark("few_crossings", "accuracy.few_crossings", 1),
     _benchmark("interface_tension", "accuracy.interface_tension --figure docs/figures/interface_tension.png", 20),
     _benchmark(

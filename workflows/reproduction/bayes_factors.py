@@ -168,9 +168,10 @@ EXPERIMENT = Experiment(
         Effort.STANDARD: {
             "tasks": list(TASKS),
             "splits": [0, 1, 2],
-            "methods": [SMC, AUTO, QES, LAPLACE],
-            "ladder": {"particles": 100, "replicas": 4, "target_ess": 0.9, "configurations": 4096},
-            LAPLACE: {"starts": 3, "steps": 20_000, "rate": 1e-3, "draws": 1000},
+            "methods": [SMC, QES, LAPLACE],
+            "ladder": {"particles": 40, "replicas": 4, "target_ess": 0.9, "configurations": 4096},
+            "ladders": {"winered": {"particles": 24}},
+            LAPLACE: {"starts": 2, "steps": 20_000, "rate": 1e-3, "draws": 1000},
         },
         Effort.PAPER: {
             "tasks": list(TASKS),

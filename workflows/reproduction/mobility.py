@@ -167,7 +167,7 @@ EXPERIMENT = Experiment(
     "How often particles near the wall of a level move, on the Gaussian",
     {
         Effort.QUICK: {"dims": [2, 3, 5, 10, 50], "particles": 200, "replicas": 2},
-        Effort.STANDARD: {"dims": list(PAPER), "particles": 200, "replicas": 4},
+        Effort.STANDARD: {"dims": list(PAPER), "particles": 200, "replicas": 2},
         Effort.PAPER: {"dims": list(PAPER), "particles": 200, "replicas": 3},
     },
     {Effort.QUICK: 1, Effort.STANDARD: 6, Effort.PAPER: 5},

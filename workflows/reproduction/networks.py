@@ -128,9 +128,10 @@ EXPERIMENT = Experiment(
         },
         Effort.STANDARD: {
             "tasks": list(TASKS),
-            "splits": [0, 1, 2],
-            "methods": [SMC, AUTO, QES, NUTS, MCLMC],
-            "ladder": {"particles": 100, "replicas": 4, "target_ess": 0.9, "configurations": 4096},
+            "splits": [0],
+            "methods": [SMC, QES, NUTS, MCLMC],
+            "ladder": {"particles": 40, "replicas": 4, "target_ess": 0.9, "configurations": 4096},
+            "ladders": {"winered": {"particles": 24}},
             NUTS: {"chains": 16, "tune": 150, "draws": 150},
             MCLMC: {"chains": 16, "tune": 2000, "draws": 500, "thin": 10},
         },

@@ -130,7 +130,7 @@ EXPERIMENT = Experiment(
     "Levels of QES and stages of tempering on the Gaussian, and how many of them carry posterior weight",
     {
         Effort.QUICK: {"dims": [10, 50, 100], "methods": METHODS, "particles": 250, "replicas": 2},
-        Effort.STANDARD: {"dims": [10, 50, 100, 200, 500, 1000], "methods": METHODS, "particles": 500, "replicas": 3},
+        Effort.STANDARD: {"dims": [10, 50, 100, 200, 500, 1000], "methods": METHODS, "particles": 200, "replicas": 2},
         Effort.PAPER: {"dims": list(PAPER), "methods": METHODS, "particles": 1000, "replicas": 3},
     },
     {Effort.QUICK: 1.5, Effort.STANDARD: 15, Effort.PAPER: 5040},

@@ -102,8 +102,8 @@ EXPERIMENT = Experiment(
         Effort.QUICK: {"dim": 50, "softness": [0.5, 1.0, 2.0, 3.0, 4.0], "particles": 250, "replicas": 4},
         Effort.STANDARD: {
             "dim": DIM,
-            "softness": [0.5, 0.75, 1.0, 1.5, 2.0, 2.25, 3.0, 4.0],
-            "particles": 300,
+            "softness": [0.5, 1.0, 1.5, 2.0, 3.0, 4.0],
+            "particles": 150,
             "replicas": 4,
         },
         Effort.PAPER: {"dim": DIM, "softness": FINE, "particles": 1000, "replicas": 3},

@@ -11,7 +11,16 @@ import xarray as xr
 
 from tests.support import synthetic
 from workflows.reproduction import bayes_factors, networks
-from workflows.reproduction.classification import FILES, RELU, TASKS, _by_chains, _by_laplace, network_of, over_splits
+from workflows.reproduction.classification import (
+    FILES,
+    RELU,
+    TASKS,
+    _by_chains,
+    _by_laplace,
+    ladder_settings,
+    network_of,
+    over_splits,
+)
 from workflows.reproduction.experiment import Bench, Effort
 from workflows.reproduction.methods import AUTO, QES, SMC
 from workflows.reproduction.network_profiles import profile
@@ -95,6 +104,13 @@ def test_settings_and_figures(monkeypatch, experiment):
     assert set(experiment.EXPERIMENT.settings) == set(Effort)
     assert experiment.EXPERIMENT.data == FILES
     assert experiment.EXPERIMENT.figure(run(monkeypatch, experiment, [0])).axes
+
+
+def test_single_tasks_have_ladders_of_their_own():
+    settings = bayes_factors.EXPERIMENT.settings[Effort.STANDARD]
+    assert ladder_settings(settings, "heart") == settings["ladder"]
+    assert ladder_settings(settings, "winered") == settings["ladder"] | settings["ladders"]["winered"]
+    assert ladder_settings({"ladder": {"particles": 5}}, "winered") == {"particles": 5}
 
 
 def test_over_splits():
