@@ -5,6 +5,12 @@
 with the exact value as the reference where it is known, else the mean of all seeds (z is then widened by
 sqrt(n/(n - 1)), because the mean contains the value).  If every error bar is right, z has the mean 0 and the standard
 deviation 1.
+
+An error from a few independent blocks is itself uncertain: t = (value - reference)/error then follows Student's t, whose
+standard deviation is above 1 (1.18 for eight blocks), however right the error is.  Where a run states its degrees of
+freedom, z is the normal score of t,
+
+    z = Phi^-1(T_dof(t))
 """
 
 from __future__ import annotations
@@ -12,7 +18,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -32,6 +38,17 @@ LARGEST_MEAN, LARGEST_DEVIATION = 0.3, 0.15  # of z from 0 and of its standard d
 STEP = 1e-3  # in beta, of the derivatives of an exact log Z
 
 Run = Callable[[int], xr.Dataset]
+
+
+class Stated(NamedTuple):
+    """A number as a run states it."""
+
+    value: float
+    error: float
+    dof: float = math.inf  # degrees of freedom of the error; infinite if it is as good as known
+
+
+Table = dict[str, Stated]  # by the name of the quantity
 
 
 def calibrate(
@@ -54,7 +71,9 @@ def calibrate(
     ----------
     problem
         Any problem that `quenchphys.quench` takes; or a function of a seed that returns a dataset with numbers and their
-        errors, <name> and <name>_err, such as a whole workflow.
+        errors, <name> and <name>_err, such as a whole workflow.  If a plain standard error comes from a few independent
+        blocks, say so by <name>_dof, the number of blocks less one.  The errors of this package need none: they are widened
+        for it already (`observables.estimation.errors`).
     exact
         Exact values by name.  Those of the problems in `quenchphys.targets` are known.
     beta
@@ -71,9 +90,9 @@ def calibrate(
     Returns
     -------
     Dataset
-        value, error and z over (quantity, run); over quantity reference, exactly_known, z_mean and z_sd with their errors,
-        and p_value of a Kolmogorov-Smirnov test against the normal distribution.  The attribute `trusted` is 1 if no error
-        bar was found wrong, and `why` says which was.
+        value, error, dof (infinite where none was given) and z over (quantity, run); over quantity reference,
+        exactly_known, z_mean and z_sd with their errors, and p_value of a Kolmogorov-Smirnov test against the normal
+        distribution.  The attribute `trusted` is 1 if no error bar was found wrong, and `why` says which was.
 
     Examples
     --------
@@ -141,28 +160,46 @@ def _ladder_of(problem: Any, settings: LadderSettings, beta: float) -> Run:
     return run
 
 
-def _numbers(found: xr.Dataset) -> dict[str, tuple[float, float]]:
+def _numbers(found: xr.Dataset) -> Table:
     """Every number with an error: scalars by their name, those of two phases as name[phase]."""
-    table = {}
+    table: Table = {}
     for name in map(str, found.data_vars):
         if f"{name}_err" not in found:
             continue
-        value, error = found[name], found[f"{name}_err"]
-        if value.ndim == 0:
-            table[name] = float(value), float(error)
-        elif value.dims == ("phase",):
+        stated = [found[name], found[f"{name}_err"]]
+        if f"{name}_dof" in found:
+            stated.append(found[f"{name}_dof"].broadcast_like(found[name]))
+            if not (stated[-1] > 0).all():
+                raise ValueError(f"Degrees of freedom must be positive, but {name}_dof is {found[f'{name}_dof'].values}.")
+        if found[name].ndim == 0:
+            table[name] = Stated(*map(float, stated))
+        elif found[name].dims == ("phase",):
             for phase in found["phase"].values:
-                table[f"{name}[{phase}]"] = float(value.sel(phase=phase)), float(error.sel(phase=phase))
+                table[f"{name}[{phase}]"] = Stated(*(float(part.sel(phase=phase)) for part in stated))
     return table
 
 
-def zscores(tables: list[dict[str, tuple[float, float]]], known: Mapping[str, float]) -> xr.Dataset:
+def normal_score(t: np.ndarray, dof: np.ndarray) -> np.ndarray:
+    """Phi^-1(T_dof(t)): standard normal if t follows Student's t with these degrees of freedom.
+
+    By the tail of |t|, which is exact where T itself rounds to 1; where the tail is below all numbers, by Wallace's
+    approximation sqrt(dof log(1 + t^2/dof)) (8 dof + 1)/(8 dof + 3).
+    """
+    t, dof = np.broadcast_arrays(np.asarray(t, float), np.asarray(dof, float))
+    size, few = np.abs(t), np.where(np.isfinite(dof), dof, 1.0)
+    tail = stats.t.sf(size, few)
+    far = np.sqrt(few * np.log1p(size**2 / few)) * (8 * few + 1) / (8 * few + 3)
+    score = np.where(tail > 0, stats.norm.isf(tail), far)
+    return np.copysign(np.where(np.isfinite(dof), score, size), t)
+
+
+def zscores(tables: list[Table], known: Mapping[str, float]) -> xr.Dataset:
     """z of every quantity that has a value and an error in all runs.
 
     Parameters
     ----------
     tables
-        {quantity: (value, error)} of each run.
+        {quantity: (value, error, degrees of freedom)} of each run.
     known
         Exact values by the name of the quantity.
 
@@ -171,16 +208,16 @@ def zscores(tables: list[dict[str, tuple[float, float]]], known: Mapping[str, fl
     Dataset
         As that of `calibrate`.
     """
-    names = [n for n in tables[0] if all(n in table and math.isfinite(table[n][0]) and table[n][1] > 0 for table in tables)]
+    names = [n for n in tables[0] if all(n in t and math.isfinite(t[n].value) and t[n].error > 0 for t in tables)]
     if not names:
         raise ValueError("No number has a value and an error in every run, so there is nothing to calibrate.")
     count = len(tables)
-    value, error = np.array([[table[name] for table in tables] for name in names]).transpose(2, 0, 1)
+    value, error, dof = np.array([[table[name] for table in tables] for name in names]).transpose(2, 0, 1)
     exact = np.array([known.get(name, np.nan) for name in names])
     is_known = np.isfinite(exact)
     reference = np.where(is_known, exact, value.mean(axis=1))
-    z = (value - reference[:, None]) / error
-    z *= np.where(is_known, 1.0, np.sqrt(count / (count - 1)))[:, None]
+    widened = np.where(is_known, 1.0, np.sqrt(count / (count - 1)))
+    z = normal_score(widened[:, None] * (value - reference[:, None]) / error, dof)
     deviation = z.std(axis=1, ddof=1)
     # The mean of all seeds is its own reference: its z has no mean to speak of.
     mean = np.where(is_known, z.mean(axis=1), np.nan)
@@ -199,7 +236,7 @@ def zscores(tables: list[dict[str, tuple[float, float]]], known: Mapping[str, fl
     }
     result = xr.Dataset(
         {name: ("quantity", v, {"long_name": words.get(name, "standard error")}) for name, v in per_quantity.items()}
-        | {n: (("quantity", "run"), v) for n, v in (("value", value), ("error", error), ("z", z))},
+        | {n: (("quantity", "run"), v) for n, v in (("value", value), ("error", error), ("dof", dof), ("z", z))},
         coords={"quantity": names},
     )
     return result

@@ -9,9 +9,9 @@
 Ladders: log Z, <U>, C, r^2, the share of the spike and log g at several energies.  Coexistence at L = 4: the point by equal
 weight and by equal height, the barrier, log Z of both phases (against the mean of all seeds); the same at L = 16 from both
 phases apart, and a bridge between two free fields, whose log Z and averages are exact.  Draws of `posterior`: means
-of observables with the scatter of independent chains as their error, and the ranks of single draws in the exact
-distribution, which must be uniform.  Every seed is kept in out/calibrations/<name>.jsonl, and a run that was stopped goes
-on from there.
+of observables with the scatter of the eight chains as their error, which has seven degrees of freedom, and the ranks of
+single draws in the exact distribution, which must be uniform.  Every seed is kept in out/calibrations/<name>.jsonl, and a
+run that was stopped goes on from there.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ import quenchphys as qp
 import workflows
 from benchmarks import harness
 from lattices.phase_field import PhaseField
-from observables.estimation.errors import student_ratio
 from workflows.calibration import exact_values
 
 Array = np.ndarray
@@ -128,8 +127,8 @@ def draws_of(problem: Any, names: Sequence[str], ranks: Distribution, particles:
         for name in names:
             mean, weight = drawn[name].values.astype(float).mean(axis=1), drawn["weight"].values
             without = (weight @ mean - weight * mean) / (1 - weight)  # of one chain
-            error = math.sqrt(len(mean) - 1) * without.std() * float(student_ratio(np.array(len(mean) - 1.0)))
-            row |= {name: float(weight @ mean), f"{name}_err": float(error)}
+            error = math.sqrt(len(mean) - 1) * without.std()
+            row |= {name: float(weight @ mean), f"{name}_err": float(error), f"{name}_dof": len(mean) - 1}
             row["ranks"][name] = ranks(name, drawn[name].values[:, 0].astype(float)).tolist()
         return row
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import stats
 
 import quenchphys as qp
 import workflows
-from workflows.calibration import exact_values
+from workflows.calibration import exact_values, normal_score
 from workflows.results import save_figure, summary
 
 TRUE = {"x": 1.0, "y": -2.0}
@@ -54,6 +55,45 @@ def test_wrong_errors_are_named(fault, says):
     assert ("x" in blind.why) == ("stated" in fault)
 
 
+def blocks(seed, stated=1.0, dof=True, count=4):
+    """The mean of a few normal numbers, and the mean and standard deviation of others over two phases."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(TRUE["x"], 1.0, (3, count))
+    mean, error = x.mean(axis=1), stated * x.std(axis=1, ddof=1) / np.sqrt(count)
+    data = {"x": mean[0], "x_err": error[0], "y": ("phase", mean[1:]), "y_err": ("phase", error[1:])}
+    data |= {f"{name}_dof": count - 1 for name in "xy"} if dof else {}
+    return xr.Dataset(data, coords={"phase": ["cold", "hot"]})
+
+
+def test_errors_from_few_blocks_are_right_by_their_degrees_of_freedom():
+    """t with 3 degrees of freedom has the standard deviation 1.73, and its normal score 1."""
+    known = dict.fromkeys(("x", "y[cold]", "y[hot]"), TRUE["x"])
+    found = workflows.calibrate(blocks, exact=known, seeds=400, progress=False)
+    assert found.trusted == 1, found.why
+    assert np.all(np.abs(found.z_sd - 1) < 4 / np.sqrt(800))  # standard errors
+    assert np.all(found.p_value > 0.01)
+    assert np.all(found.dof == 3)
+    # Without the exact value t is that of the mean of all, and as wide.
+    blind = workflows.calibrate(blocks, seeds=400, progress=False)
+    assert np.all(np.abs(blind.z_sd - 1) < 4 / np.sqrt(800))
+    unsaid = workflows.calibrate(lambda seed: blocks(seed, dof=False), exact=known, seeds=400, progress=False)
+    assert np.all(unsaid.z_sd > 1.3) and np.all(np.isinf(unsaid.dof))
+    for stated, word in ((0.6, "small"), (1.7, "large")):
+        wrong = workflows.calibrate(lambda seed, s=stated: blocks(seed, s), exact=known, seeds=200, progress=False)
+        assert f"Errors of x are too {word}" in wrong.why
+
+
+def test_normal_scores():
+    t, dof = np.array([-3.0, 0.0, 0.5, 12.0]), np.array([7.0, 2.0, 1.0, 30.0])
+    np.testing.assert_allclose(normal_score(t, dof), stats.norm.ppf(stats.t.cdf(t, dof)), rtol=1e-3, atol=1e-12)
+    # Far out, where the distribution function is 1 and even its tail is 0, scores stay finite and odd, and grow.
+    far = normal_score([1e2, 1e10, 1e80, 1e120], 3.0)
+    np.testing.assert_array_equal(far, -normal_score([-1e2, -1e10, -1e80, -1e120], 3.0))
+    assert np.all(np.isfinite(far)) and np.all(np.diff(far) > 0)
+    np.testing.assert_allclose(normal_score([-60.0, 0.3, 60.0], np.inf), [-60.0, 0.3, 60.0])
+    np.testing.assert_allclose(normal_score([5.0, 60.0], 1e6), [5.0, 60.0], rtol=2e-3)
+
+
 def test_every_run_has_a_seed_of_its_own():
     seen = []
 
@@ -85,3 +125,5 @@ def test_what_cannot_be_calibrated_is_refused():
         workflows.calibrate(study, seeds=3)
     with pytest.raises(ValueError, match="nothing to calibrate"):
         workflows.calibrate(lambda seed: xr.Dataset({"x": 1.0}), seeds=8, progress=False)
+    with pytest.raises(ValueError, match="must be positive, but x_dof is 0"):
+        workflows.calibrate(lambda seed: xr.Dataset({"x": 1.0, "x_err": 0.1, "x_dof": 0}), seeds=8, progress=False)
