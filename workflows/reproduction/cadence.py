@@ -131,7 +131,7 @@ EXPERIMENT = Experiment(
         Effort.STANDARD: {"dim": DIM, "thresholds": ALL, "particles": 300, "replicas": 10},
         Effort.PAPER: {"dim": DIM, "thresholds": ALL, "particles": 1000, "replicas": 10},
     },
-    {Effort.QUICK: 1, Effort.STANDARD: 6, Effort.PAPER: 15},
+    {Effort.QUICK: 1, Effort.STANDARD: 8, Effort.PAPER: 15},
     run,
     figure,
 )

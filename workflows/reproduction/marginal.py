@@ -102,7 +102,7 @@ EXPERIMENT = Experiment(
         Effort.STANDARD: {"dims": [10, 50, 200], "particles": 500, "replicas": 4},
         Effort.PAPER: {"dims": [10, 50, 200, 500], "particles": 1000, "replicas": 3},
     },
-    {Effort.QUICK: 0.6, Effort.STANDARD: 5, Effort.PAPER: 35},
+    {Effort.QUICK: 0.6, Effort.STANDARD: 2, Effort.PAPER: 35},
     run,
     figure,
 )

@@ -170,7 +170,7 @@ EXPERIMENT = Experiment(
         Effort.STANDARD: {"dims": list(PAPER), "particles": 200, "replicas": 2},
         Effort.PAPER: {"dims": list(PAPER), "particles": 200, "replicas": 3},
     },
-    {Effort.QUICK: 1, Effort.STANDARD: 6, Effort.PAPER: 5},
+    {Effort.QUICK: 1, Effort.STANDARD: 2, Effort.PAPER: 5},
     run,
     figure,
 )

@@ -133,7 +133,7 @@ EXPERIMENT = Experiment(
         Effort.STANDARD: {"dims": [10, 50, 100, 200, 500, 1000], "methods": METHODS, "particles": 200, "replicas": 2},
         Effort.PAPER: {"dims": list(PAPER), "methods": METHODS, "particles": 1000, "replicas": 3},
     },
-    {Effort.QUICK: 1.5, Effort.STANDARD: 15, Effort.PAPER: 5040},
+    {Effort.QUICK: 1.5, Effort.STANDARD: 4, Effort.PAPER: 5040},
     run,
     figure,
 )
