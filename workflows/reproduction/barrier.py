@@ -117,9 +117,9 @@ def draw_spike_slab(ax: Axes, result: xr.Dataset) -> None:
     ax.legend()
 
 
-def _networks(tasks: list[str], particles: int, dlogz: float) -> dict[str, Any]:
+def _networks(tasks: list[str], particles: int, dlogz: float, steps: int = 96) -> dict[str, Any]:
     """Ladders of the networks, down to `dlogz` nats below their evidence."""
-    return {"tasks": tasks, "particles": particles, "replicas": 2, "target_ess": 0.9, "steps": 96, "dlogz": dlogz}
+    return {"tasks": tasks, "particles": particles, "replicas": 2, "target_ess": 0.9, "steps": steps, "dlogz": dlogz}
 
 
 EXPERIMENT = Experiment(
@@ -130,9 +130,9 @@ EXPERIMENT = Experiment(
         Effort.QUICK: {"dims": [20, 50], "particles": 250, "replicas": 4, "networks": _networks(["heart"], 64, -60.0)},
         Effort.STANDARD: {
             "dims": [50, 100, 200],
-            "particles": 500,
+            "particles": 300,
             "replicas": 4,
-            "networks": _networks([task for task in TASKS if task != "winered"], 100, -200.0),
+            "networks": _networks(list(TASKS), 48, -200.0, steps=32),
         },
         Effort.PAPER: {
             "dims": [50, 100, 200, 500],

@@ -112,7 +112,7 @@ EXPERIMENT = Experiment(
     "Bias of log Z on the Gaussian over the number of steps at a level",
     {
         Effort.QUICK: {"dim": 100, "particles": 100, "replicas": 8},
-        Effort.STANDARD: {"dim": 200, "particles": 150, "replicas": 8},
+        Effort.STANDARD: {"dim": 200, "particles": 100, "replicas": 8},
         Effort.PAPER: {"dim": DIM, "particles": 1000, "replicas": 10},
     },
     {Effort.QUICK: 1, Effort.STANDARD: 10, Effort.PAPER: 72000},

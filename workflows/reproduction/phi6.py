@@ -196,8 +196,8 @@ EXPERIMENT = Experiment(
             "nuts": {"chains": 4, "draws": 100, "tune": 100},
         },
         Effort.STANDARD: {
-            "L": L, "mu2": MU2, "qes": {"particles": 48, "replicas": 2}, "schedules": SCHEDULES,
-            "smc": {"particles": 500, "replicas": 3}, "ladder": {"particles": 400, "replicas": 8},
+            "L": L, "mu2": MU2, "qes": {"particles": 32, "replicas": 2, "target_ess": 0.85}, "schedules": SCHEDULES,
+            "smc": {"particles": 200, "replicas": 3}, "ladder": {"particles": 200, "replicas": 4},
             "walk": {}, "nuts": {"chains": 4, "draws": 1000, "tune": 500},
         },
         Effort.PAPER: {

@@ -105,7 +105,7 @@ EXPERIMENT = Experiment(
     "Radial posterior of the Gaussian from the pooled particles of QES and of tempering, against the exact shell",
     {
         Effort.QUICK: {"dim": 100, "common": {"particles": 250, "replicas": 4}, "methods": {}},
-        Effort.STANDARD: {"dim": 1000, "common": {"particles": 100, "replicas": 3}, "methods": {}},
+        Effort.STANDARD: {"dim": 1000, "common": {"particles": 100, "replicas": 2}, "methods": {}},
         Effort.PAPER: {"dim": DIM, "common": {"particles": 1000, "replicas": 1}, "methods": {AUTO: {"replicas": 4}}},
     },
     {Effort.QUICK: 1, Effort.STANDARD: 8, Effort.PAPER: 1320},

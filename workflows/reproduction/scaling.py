@@ -124,8 +124,8 @@ EXPERIMENT = Experiment(
         Effort.QUICK: {"dims": _dims([10, 50, 100], [10], [10]), "particles": 250, "replicas": 2},
         Effort.STANDARD: {
             "dims": _dims([10, 50, 100, 200, 500], [10, 50, 200], [10, 50, 100]),
-            "particles": 200,
-            "replicas": 3,
+            "particles": 100,
+            "replicas": 4,
         },
         Effort.PAPER: {"dims": _dims(list(PATHS), [10, 50, 200, 500], [10, 50, 100]), "particles": 1000, "replicas": 3},
     },

@@ -103,7 +103,7 @@ EXPERIMENT = Experiment(
         Effort.STANDARD: {
             "dim": DIM,
             "softness": [0.5, 1.0, 1.5, 2.0, 3.0, 4.0],
-            "particles": 150,
+            "particles": 100,
             "replicas": 4,
         },
         Effort.PAPER: {"dim": DIM, "softness": FINE, "particles": 1000, "replicas": 3},

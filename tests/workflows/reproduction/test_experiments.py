@@ -25,7 +25,7 @@ def test_cells_of_the_analytic_table_are_those_of_the_paper():
         (name, dim, method): settings
         for name, dim, method, settings in analytic.cells(analytic.EXPERIMENT.settings[Effort.STANDARD])
     }
-    assert few["gaussian", 10_000, QES]["steps"] == 32 and few["gaussian", 10_000, SMC]["particles"] == 100
+    assert ("gaussian", 10_000, QES) not in few and few["gaussian", 10_000, SMC]["particles"] == 32
     assert ("gaussian", 1000, NS) not in few and ("gaussian", 10, AUTO) in few
 
 
