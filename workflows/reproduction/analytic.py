@@ -144,11 +144,10 @@ DIMS = {name: [dim for target, dim in PAPER if target == name] for name in SEEDS
 FEW = {  # what fits into an hour, where the paper's population does not
     "gaussian 100 NS": {"particles": 400},
     "gaussian 1000": {"particles": 100},
-    "gaussian 10000 SMC": {"particles": 32, "replicas": 2},
+    "gaussian 10000 SMC": {"particles": 32, "replicas": 2, "target_ess": 0.9},
     "spike_slab 50 NS": {"particles": 400},
     "spike_slab 200": {"particles": 250},
-    "spike_slab 500": {"particles": 80},
-    "bimodal 50": {"particles": 500},
+    "spike_slab 500": {"particles": 60},
     "bimodal 100": {"particles": 300},
     "bimodal 200": {"particles": 100},
 }
@@ -162,7 +161,7 @@ EXPERIMENT = Experiment(
             "only": {NS: _nested([10], [10], [10]), AUTO: {"gaussian": [100], "spike_slab": [50], "bimodal": []}},
         },
         Effort.STANDARD: {
-            "dims": DIMS, "methods": [QES, SMC, NS, AUTO], "particles": 1000, "replicas": 4, "cells": FEW,
+            "dims": DIMS, "methods": [QES, SMC, NS, AUTO], "particles": 500, "replicas": 4, "cells": FEW,
             "only": {
                 # At D = 10^4 the scatter of log Z is below 1 only with a thousand particles, 2e9 gradients a run.
                 QES: {"gaussian": [10, 100, 1000]},

@@ -132,7 +132,7 @@ EXPERIMENT = Experiment(
             "dims": [50, 100, 200],
             "particles": 300,
             "replicas": 4,
-            "networks": _networks(list(TASKS), 48, -200.0, steps=32),
+            "networks": _networks(list(TASKS), 48, -120.0, steps=32),
         },
         Effort.PAPER: {
             "dims": [50, 100, 200, 500],

@@ -170,7 +170,8 @@ EXPERIMENT = Experiment(
             "splits": [0, 1, 2],
             "methods": [SMC, QES, LAPLACE],
             "ladder": {"particles": 40, "replicas": 4, "target_ess": 0.9, "configurations": 4096},
-            "ladders": {"winered": {"particles": 24}},
+            # Few stages of SMC: with 24 particles too few effective samples are left.
+            "ladders": {"winered": {"particles": 24}, f"winered {SMC}": {"particles": 40}},
             LAPLACE: {"starts": 2, "steps": 20_000, "rate": 1e-3, "draws": 1000},
         },
         Effort.PAPER: {

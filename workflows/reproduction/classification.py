@@ -68,7 +68,7 @@ def measured(bench: Bench, task: str, activation: str, split: int, method: str) 
     def make(seed: int, checkpoint: Path | None) -> xr.Dataset:
         begun = time.process_time()
         if method in LADDERS:
-            found = _by_ladder(method, model, ladder_settings(bench.settings, task), seed, checkpoint)
+            found = _by_ladder(method, model, ladder_settings(bench.settings, task, method), seed, checkpoint)
         elif method == LAPLACE:
             found = _by_laplace(model, bench.settings[LAPLACE], seed)
         else:
@@ -78,9 +78,10 @@ def measured(bench: Bench, task: str, activation: str, split: int, method: str) 
     return bench.part(name, make, model)
 
 
-def ladder_settings(settings: Mapping[str, Any], task: str) -> dict[str, Any]:
-    """Settings of a ladder; "ladders" of the settings overrides the common ones for single tasks."""
-    return {**settings["ladder"], **settings.get("ladders", {}).get(task, {})}
+def ladder_settings(settings: Mapping[str, Any], task: str, method: str) -> dict[str, Any]:
+    """Settings of a ladder; "ladders" of the settings overrides the common ones of a task, or of a task and a method."""
+    own = settings.get("ladders", {})
+    return {**settings["ladder"], **own.get(f"{task} {method}", own.get(task, {}))}
 
 
 def _by_ladder(

@@ -108,9 +108,10 @@ def test_settings_and_figures(monkeypatch, experiment):
 
 def test_single_tasks_have_ladders_of_their_own():
     settings = bayes_factors.EXPERIMENT.settings[Effort.STANDARD]
-    assert ladder_settings(settings, "heart") == settings["ladder"]
-    assert ladder_settings(settings, "winered") == settings["ladder"] | settings["ladders"]["winered"]
-    assert ladder_settings({"ladder": {"particles": 5}}, "winered") == {"particles": 5}
+    assert ladder_settings(settings, "heart", SMC) == settings["ladder"]
+    assert ladder_settings(settings, "winered", QES)["particles"] == 24
+    assert ladder_settings(settings, "winered", SMC)["particles"] == 40
+    assert ladder_settings({"ladder": {"particles": 5}}, "winered", QES) == {"particles": 5}
 
 
 def test_over_splits():
