@@ -84,6 +84,11 @@ def ladder_settings(settings: Mapping[str, Any], task: str, method: str) -> dict
     return {**settings["ladder"], **own.get(f"{task} {method}", own.get(task, {}))}
 
 
+def splits_of(settings: Mapping[str, Any], task: str, method: str) -> list[int]:
+    """Splits of the data; "splits_of" of the settings overrides the common ones of a task and a method."""
+    return settings.get("splits_of", {}).get(f"{task} {method}", settings["splits"])
+
+
 def _by_ladder(
     method: str, model: qp.targets.Network, settings: Mapping[str, Any], seed: int, checkpoint: Path | None
 ) -> xr.Dataset:

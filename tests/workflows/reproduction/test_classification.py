@@ -50,9 +50,9 @@ def made_up(shift=None):
     return measured
 
 
-def run(monkeypatch, experiment, splits, shift=None):
+def run(monkeypatch, experiment, splits, shift=None, **further):
     monkeypatch.setattr(experiment, "measured", made_up(shift))
-    settings = {"tasks": list(TASKS), "splits": splits, "methods": [QES, AUTO, SMC]}
+    settings = {"tasks": list(TASKS), "splits": splits, "methods": [QES, AUTO, SMC]} | further
     with Study(None, {}, progress=False) as study:
         return experiment.run(Bench(study, settings, seed=0))
 
@@ -81,6 +81,13 @@ def test_bayes_factors_of_several_splits_carry_their_scatter(monkeypatch):
     assert float(one["ours_err"]) == pytest.approx(0.5 * math.sqrt(1 + 1 / 3))
     assert abs(float(one["deviation"])) < 1
     assert float(row(table, case="heart", method=SMC, quantity="log BF, split 2")["ours"]) == pytest.approx(6.7)
+
+
+def test_a_method_may_have_fewer_splits(monkeypatch):
+    table = run(monkeypatch, bayes_factors, [0, 1, 2], {("heart", QES): 5.0}, splits_of={f"heart {QES}": [0]})
+    one, other = (row(table, case="heart", method=method, quantity="log BF") for method in (QES, SMC))
+    assert np.isnan(one["deviation"]) and np.isfinite(other["deviation"])
+    assert table.attrs["doubt"] == "QES and SMC are +8.3 combined errors apart on heart (split number 0)."
 
 
 def test_a_wrong_sign_and_disagreement_are_doubted(monkeypatch):
