@@ -35,6 +35,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--omega", type=float, metavar="W", help="exponent of corrections to scaling, if known (second order)"
     )
+    parser.add_argument(
+        "--universality",
+        metavar="CLASS",
+        help='universality class, if known ("ising"): its critical ratios are not fitted then (second order)',
+    )
     arguments.add_run(
         parser,
         f"{QUICK_WALK['sweeps']} sweeps, or {QUICK_LADDER['replicas']} x {QUICK_LADDER['particles']} particles (second "
@@ -52,7 +57,7 @@ def run(chosen: Namespace) -> Exit:
     from workflows.commands.output import finish
 
     chains = ("pilot_particles", "pilot_replicas", "groups", "chains", "sweeps", "method", "error")
-    names = (*chains, "particles", "replicas", "omega", "aspect")
+    names = (*chains, "particles", "replicas", "omega", "universality", "aspect")
     result = workflows.finite_size_scaling(
         sizes=chosen.sizes,
         bracket=tuple(chosen.bracket),

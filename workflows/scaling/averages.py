@@ -19,6 +19,7 @@ import numpy as np
 from workflows.scaling.fits import OMEGA, Fit, least_squares
 
 Array = np.ndarray
+MOST = 2  # corrections; one alone is not enough where two of opposite sign nearly cancel on small lattices
 # Of the exponents of the corrections, none, one or two: (point, parameter), with the wanted parameters first.
 Design = Callable[[tuple[float, ...]], Array]
 
@@ -37,7 +38,13 @@ class Average(NamedTuple):
 
 
 def averaged(
-    design: Design, y: Array, covariance: Array, sizes: Array, omega: float | None = None, wanted: int = 1
+    design: Design,
+    y: Array,
+    covariance: Array,
+    sizes: Array,
+    omega: float | None = None,
+    wanted: int = 1,
+    corrections: int = MOST,
 ) -> list[Average] | None:
     """The averages of the first parameters over all models; None where no fit has a degree of freedom.
 
@@ -53,9 +60,11 @@ def averaged(
         The exponent of the first correction, if it is known.
     wanted
         How many parameters are wanted.
+    corrections
+        How many corrections there are at most, with the exponents omega, omega + 1, ...
     """
     first = [float(one) for one in OMEGA] if omega is None else [float(omega)]
-    models = _models(design, y, covariance, sizes, [e for one in first for e in ((one,), (one, one + 1.0))])
+    models = _models(design, y, covariance, sizes, [e for one in first for e in _series(one, corrections)])
     corrected = bool(models)
     models = models or _models(design, y, covariance, sizes, [()])
     if not models:
@@ -81,6 +90,11 @@ def together(averages: Sequence[Average]) -> Average:
     mixed = _mixed(errors**-2.0 / (errors**-2.0).sum(), values, errors)
     best = averages[int(errors.argmin())].best
     return Average(*mixed, best, min(one.p_value for one in averages), all(one.corrected for one in averages))
+
+
+def _series(first: float, most: int) -> list[tuple[float, ...]]:
+    """The exponents of one correction, of two, ..."""
+    return [tuple(first + n for n in range(count)) for count in range(1, most + 1)]
 
 
 def _mixed(weight: Array, values: Array, errors: Array) -> tuple[float, float]:

@@ -5,6 +5,7 @@ With R = B or xi/L and its slope s_L, all sizes have at a coupling c near c_inf
     R_L(c) = R* + s_L (c - c_inf) + A L^(-omega) + A' L^(-omega - 1).
 
 Both R are fitted together, with one c_inf and corrections of their own; every crossing of two sizes follows from that.
+Where the universality class is known, so are the R*, and what is fitted is c_inf and the corrections.
 Where R has one and the same value at all sizes, its slope grows as L^(1/nu) and V <m^2> as L^(gamma/nu), times
 1 + b L^(-omega) + b' L^(-omega - 1); that is fitted for each R by itself, and both answers count.
 """
@@ -19,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from workflows.scaling.averages import Average, Design, averaged, together
+from workflows.scaling.averages import MOST, Average, Design, averaged, together
 from workflows.scaling.curves import Curves, joint
 from workflows.scaling.fits import ACCEPTED
 
@@ -158,29 +159,33 @@ def crossings_of(sizes: Sequence[Curves]) -> Crossings:
 
 
 def fitted_point(
-    sizes: Sequence[Curves], crossings: Crossings, names: Mapping[str, str], omega: float | None
+    sizes: Sequence[Curves],
+    crossings: Crossings,
+    names: Mapping[str, str],
+    omega: float | None,
+    known: Mapping[str, float] | None = None,
 ) -> dict[str, Law]:
     """c_inf and the R* of every R, under the names given for "coupling" and for every R, from all sizes at once.
 
-    The law is linear near c_inf: it is fitted to the R_L at the last answer, until that moves no more.
+    The law is linear near c_inf: it is fitted to the R_L at the last answer, until that moves no more.  R* that are known
+    are not fitted, and have no law.
     """
     ratios = [ratio for ratio in RATIOS if all(ratio in size.tables for size in sizes)]
     at = float(np.median(crossings.values))
     for _ in range(STEPS):
-        found = _at_one_coupling(sizes, ratios, at, omega)
+        found = _at_one_coupling(sizes, ratios, at, omega, known)
         step = float(np.clip(at + found.whole[0].value, *sizes[-1].axis[[0, -1]])) - at
         at += step
         if abs(step) < NEAR * found.whole[0].error:
             break
-    error = np.sqrt(np.diagonal(crossings.covariance))
-    ends = [np.flatnonzero(crossings.names == ratio)[-1] for ratio in dict.fromkeys(crossings.names)]
-    largest = [[(float(crossings.values[i]), float(error[i])) for i in ends]]
-    for ratio in ratios:
+    largest = [_largest_couplings(sizes, crossings) if known is None else _couplings_of(sizes[-1], known)]
+    fitted = ratios if known is None else []
+    for ratio in fitted:
         along = float(sizes[-1].slope(ratio, at)[0]) * found.whole[0].error
         largest.append([(float(sizes[-1].value(ratio, at)[0]), float(np.hypot(sizes[-1].error(ratio, at), along)))])
-    moved = [at - step, *(0.0 for _ in ratios)]  # the coupling was fitted as a distance
+    moved = [at - step, *(0.0 for _ in fitted)]  # the coupling was fitted as a distance
     laws = {}
-    for number, name in enumerate([names["coupling"], *(names[ratio] for ratio in ratios)]):
+    for number, name in enumerate([names["coupling"], *(names[ratio] for ratio in fitted)]):
         whole, without = (
             some and some[number]._replace(value=some[number].value + moved[number]) for some in (found.whole, found.without)
         )
@@ -189,8 +194,27 @@ def fitted_point(
     return laws
 
 
-def _at_one_coupling(sizes: Sequence[Curves], ratios: Sequence[str], at: float, omega: float | None) -> _Fitted:
-    """The distance of c_inf from a coupling, and the R*, from the sizes that were sampled there."""
+def _largest_couplings(sizes: Sequence[Curves], crossings: Crossings) -> list[tuple[float, float]]:
+    """Where the curves of the largest sizes cross, by each R, with errors."""
+    error = np.sqrt(np.diagonal(crossings.covariance))
+    ends = [np.flatnonzero(crossings.names == ratio)[-1] for ratio in dict.fromkeys(crossings.names)]
+    return [(float(crossings.values[i]), float(error[i])) for i in ends]
+
+
+def _couplings_of(size: Curves, known: Mapping[str, float]) -> list[tuple[float, float]]:
+    """Where one size has the known R*, with errors."""
+    found = []
+    for ratio, value in known.items():
+        at = size.where(ratio, value) if ratio in size.tables else np.nan
+        if np.isfinite(at):
+            found.append((at, size.error(ratio, at) / abs(float(size.slope(ratio, at)[0]))))
+    return found
+
+
+def _at_one_coupling(
+    sizes: Sequence[Curves], ratios: Sequence[str], at: float, omega: float | None, known: Mapping[str, float] | None
+) -> _Fitted:
+    """The distance of c_inf from a coupling, and the R* unless they are known, from the sizes that were sampled there."""
     sizes = [size for size in sizes if size.axis[0] <= at <= size.axis[-1]]
     table = [(ratio, i) for ratio in ratios for i in range(len(sizes))]
     y, covariance = joint(sizes, lambda some: np.array([some[i].value(ratio, at)[0] for ratio, i in table]))
@@ -199,10 +223,14 @@ def _at_one_coupling(sizes: Sequence[Curves], ratios: Sequence[str], at: float, 
     slopes = np.array([sizes[i].slope(ratio, at)[0] for ratio, i in table])
 
     def design(exponents: tuple[float, ...]) -> Array:
-        columns = [-slopes[:, None], _each(names, np.ones(len(names)))]
+        columns = [-slopes[:, None], *([_each(names, np.ones(len(names)))] if known is None else [])]
         return np.hstack([*columns, *(_each(names, lengths**-one) for one in exponents)])
 
-    found = _fitted(design, y, covariance, lengths, omega, 1 + len(ratios))
+    if known is not None:
+        y = y - np.array([known[name] for name in names])
+    # The R* that are known leave room for another correction.
+    wanted, corrections = (1 + len(ratios), MOST) if known is None else (1, MOST + 1)
+    found = _fitted(design, y, covariance, lengths, omega, wanted, corrections)
     if found is None:
         raise ValueError("There are too few sizes for the critical coupling: at least three are needed.")
     return found
@@ -217,9 +245,15 @@ class _Fitted(NamedTuple):
 
 
 def _fitted(
-    design: Design, y: Array, covariance: Array, sizes: Array, omega: float | None, wanted: int = 1
+    design: Design,
+    y: Array,
+    covariance: Array,
+    sizes: Array,
+    omega: float | None,
+    wanted: int = 1,
+    corrections: int = MOST,
 ) -> _Fitted | None:
-    whole = averaged(design, y, covariance, sizes, omega, wanted)
+    whole = averaged(design, y, covariance, sizes, omega, wanted, corrections)
     if whole is None:
         return None
     rest = sizes > sizes.min()
@@ -227,7 +261,7 @@ def _fitted(
     def fewer(exponents: tuple[float, ...]) -> Array:
         return design(exponents)[rest]
 
-    without = averaged(fewer, y[rest], covariance[np.ix_(rest, rest)], sizes[rest], omega, wanted)
+    without = averaged(fewer, y[rest], covariance[np.ix_(rest, rest)], sizes[rest], omega, wanted, corrections)
     return _Fitted(whole, without if without is not None and without[0].corrected else None, sizes)
 
 

@@ -28,6 +28,7 @@ from workflows.scaling.critical_sampling import has_clusters
 from workflows.scaling.first_order import coexistence_line
 from workflows.scaling.fits import FEWEST_SIZES
 from workflows.scaling.second_order import critical_point
+from workflows.scaling.universality import universality_of
 from workflows.store import Study, request_of
 from workflows.timing import stages_of_critical, stages_of_ladders, stages_of_point
 
@@ -55,6 +56,7 @@ def finite_size_scaling(
     progress: bool | None = None,
     client: Any = None,
     omega: float | None = None,
+    universality: str | None = None,
     aspect: int = 1,
     **couplings: float,
 ) -> xr.Dataset:
@@ -90,6 +92,10 @@ def finite_size_scaling(
         Of second-order transitions: the exponent of corrections to scaling, if it is known.  Default: averaged over 0.8 to
         2.5, by how well each describes the sizes.  A value that is given is believed: a wrong one may fit well, and then
         the answer is wrong without a doubt being raised.
+    universality
+        Of second-order transitions on periodic squares and cubes: "ising" if the model is known to belong to that class.
+        Its Binder cumulant, xi/L and omega are not fitted then, and the critical coupling is known several times better.
+        A class that is wrong shows as sizes that follow no law.
     aspect
         The lattices are L x ... x L x aspect L.  On elongated ones (2 or 4) the two walls between coexisting phases stand
         apart, and their tension is measured; on squares it is not.
@@ -130,6 +136,9 @@ def finite_size_scaling(
     family = families[lengths[0]]
     critical = points.walk if has_clusters(family.at(0.5 * sum(ends))) else ladders  # of a second-order transition
     omega = None if omega is None else _check_omega(omega)
+    known = universality_of(universality, family.at(0.5 * sum(ends)))
+    if known is not None and kind == "first":
+        raise ValueError("universality is for second-order transitions, but this one is of first order.")
     used = points.request() if kind == "first" else asdict(critical)
     unused = {name: value for name, value in (points.request() | ladders.request()).items() if name not in used}
     _warn_of_unused(kind, unused, used)
@@ -149,7 +158,7 @@ def finite_size_scaling(
         if kind == "first":
             result, doubts = coexistence_line(families, ends, points, study, client)
         else:
-            result, doubts = critical_point(families, ends, critical, study, client, omega)
+            result, doubts = critical_point(families, ends, critical, study, client, omega, known)
         why = " ".join(doubts)
         return study.finish(
             result.assign_attrs(
@@ -159,6 +168,7 @@ def finite_size_scaling(
                 coupling=coupling,
                 order=kind,
                 aspect=int(aspect),
+                **({} if universality is None else {"universality": universality}),
                 trusted=int(not why),
                 why=why,
             )

@@ -5,7 +5,7 @@ What is sampled, see `critical_sampling`; the curves of every size, see `curves`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from workflows.scaling.critical_laws import (
 )
 from workflows.scaling.critical_sampling import TIMES, Sampled, sample_chains, sample_ladders
 from workflows.scaling.curves import Curves
+from workflows.scaling.universality import Universality
 from workflows.store import Study
 
 Array = np.ndarray
@@ -41,6 +42,7 @@ def critical_point(
     study: Study,
     client: Any = None,
     omega: float | None = None,
+    universality: Universality | None = None,
 ) -> tuple[xr.Dataset, list[str]]:
     """The critical point and the exponents, and the reasons for doubt."""
     coupling = next(iter(families.values())).coupling
@@ -58,12 +60,15 @@ def critical_point(
             f"{bracket[1]:g}: move or narrow it.  {cause}"
         ) from cause
     names = {"coupling": f"{coupling}_critical", "binder": "binder_critical", "ratio": "xi_over_L_critical"}
-    at_critical = fitted_point(sizes, crossings, names, omega)
+    known = None if universality is None else universality.ratios
+    if universality is not None and omega is None:
+        omega = universality.omega
+    at_critical = fitted_point(sizes, crossings, names, omega, known)
     critical = at_critical[names["coupling"]]
     _check_inside(critical, crossings, bracket, coupling)
     result = _at(sizes, critical.value)
     _add_crossings(result, crossings, coupling)
-    laws = [*at_critical.values(), *_exponents(result, sizes, crossings, omega)]
+    laws = [*at_critical.values(), *_exponents(result, sizes, crossings, omega, known)]
     for law in laws:
         law.add_to(result)
     _add_eta(result)
@@ -138,10 +143,19 @@ def _add_crossings(result: xr.Dataset, crossings: Crossings, coupling: str) -> N
             result[name] = ("size", column, {"long_name": long_name})
 
 
-def _exponents(result: xr.Dataset, sizes: Sequence[Curves], crossings: Crossings, omega: float | None) -> list[Law]:
-    """nu and gamma/nu, from slopes and fluctuations where B, and xi/L, have the values of the last crossing."""
+def _exponents(
+    result: xr.Dataset,
+    sizes: Sequence[Curves],
+    crossings: Crossings,
+    omega: float | None,
+    known: Mapping[str, float] | None,
+) -> list[Law]:
+    """nu and gamma/nu, from slopes and fluctuations where B, and xi/L, have known values, or those of the last crossing."""
     fixed = {}
     for ratio in dict.fromkeys(crossings.names.tolist()):
+        if known is not None:
+            fixed[ratio] = known[ratio]
+            continue
         last = int(np.flatnonzero(crossings.names == ratio)[-1])
         size = next(size for size in sizes if size.length == crossings.large[last])
         fixed[ratio] = float(size.value(ratio, crossings.values[last])[0])

@@ -144,6 +144,27 @@ def test_three_sizes_are_too_few_for_a_correction():
     assert law.without is None and law.doubt()
 
 
+def test_known_ratios_make_the_coupling_better_known():
+    rng = np.random.default_rng(17)
+    z, gained = [], []
+    for _ in range(10):
+        sizes = curves(rng)
+        crossings = crossings_of(sizes)
+        (law,) = fitted_point(sizes, crossings, NAMES, 1.75, STAR).values()
+        z.append((law.value - C) / law.error)
+        gained.append(fitted_point(sizes, crossings, NAMES, 1.75)["mu2_critical"].error / law.error)
+        assert all(abs(value - C) < 0.01 for value, _ in law.largest) and len(law.largest) == 2
+    assert abs(np.mean(z)) < 0.7 and 0.3 < np.std(z) < 1.5
+    assert min(gained) > 2
+
+
+def test_ratios_of_another_class_follow_no_law():
+    sizes = curves(np.random.default_rng(18), noise=1e-4)
+    other = {"binder": STAR["binder"] + 0.02, "ratio": STAR["ratio"]}
+    law = fitted_point(sizes, crossings_of(sizes), NAMES, 1.75, other)["mu2_critical"]
+    assert "do not follow the law that gives mu2 critical" in law.doubt()
+
+
 def test_pairs_are_doubled_sizes_where_there_are_such():
     assert pairs_of([8, 12, 16, 24, 32]) == [(8, 16), (12, 24), (16, 32)]
     assert pairs_of([8, 12, 18]) == [(8, 12), (12, 18)]

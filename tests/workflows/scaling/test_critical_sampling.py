@@ -12,19 +12,24 @@ import lattices
 import workflows
 from quenchphys.console.progress import Display
 from workflows.budget import WalkSettings
+from workflows.results import summary
 from workflows.scaling.critical_sampling import COUPLINGS, SPREAD, Sampled, _next_place
 from workflows.scaling.curves import Curves
 from workflows.scaling.second_order import _doubts
 from workflows.timing import stages_of_critical
 
-SIZES, SMALL = [4, 6, 8], {"groups": 8, "chains": 4, "sweeps": 320}
+SIZES, BRACKET, SMALL = [4, 6, 8], (-1.35, -1.1), {"groups": 8, "chains": 4, "sweeps": 320}
 
 
 @pytest.fixture(scope="module")
-def shown():
+def kept(tmp_path_factory):
+    return {"model": "phi4", "lam": 0.25, "out": tmp_path_factory.mktemp("critical") / "run.nc", **SMALL}
+
+
+@pytest.fixture(scope="module")
+def shown(kept):
     display = Display("scaling", wanted=False)
-    result = workflows.finite_size_scaling(SIZES, (-1.35, -1.1), model="phi4", lam=0.25, progress=display, **SMALL)
-    return display, result
+    return display, workflows.finite_size_scaling(SIZES, BRACKET, progress=display, **kept)
 
 
 def test_stages_are_those_that_were_planned(shown):
@@ -41,6 +46,18 @@ def test_chains_that_remember_their_start_are_not_trusted(shown):
     sizes = [Sampled(curves, pool, {"m2": (tau, 1.0), "energy": (3.0, 1.0)}, 64) for tau in (5.0, 7.0, 15.0, 17.0)]
     (said,) = _doubts(sizes)
     assert said.startswith("L = 48: the autocorrelation time of m2 is 17 sweeps, and a burn-in of 64 sweeps")
+
+
+def test_a_known_class_is_used_and_its_ratios_are_not_fitted(shown, kept):
+    free = shown[1]
+    known = workflows.finite_size_scaling(SIZES, BRACKET, universality="ising", overwrite=True, progress=False, **kept)
+    assert {"binder_critical", "xi_over_L_critical"} <= set(free.data_vars)
+    assert not {"binder_critical", "xi_over_L_critical"} & set(known.data_vars)
+    assert known.attrs["universality"] == "ising"
+    assert known.mu2_critical_err < free.mu2_critical_err
+    np.testing.assert_array_equal(known.crossing, free.crossing)  # the same chains
+    text = summary(known)
+    assert "mu2 critical" in text and "binder critical" not in text
 
 
 def test_power_laws_have_more_than_one_tick(shown):
