@@ -43,7 +43,7 @@ from quenchphys.smc.loop import stoppable
 from quenchphys.storage.attributes import problem_attributes, software_attributes
 
 BLOCK = 1000  # steps of Adam in one device call
-LARGEST_DECREMENT = 0.1  # nats that a step to the mode of the Gaussian may still gain
+LARGEST_DECREMENT = 0.1  # nats that a step to the mode of the Gaussian may still gain without a doubt
 FEWEST = 10.0  # effective draws from which importance sampling says anything
 TRUSTED_SHARE = 0.05  # of the draws that must count
 SAME = 1e-3  # relative difference between U and loss(predict) up to which they are the same
@@ -72,6 +72,7 @@ class LaplaceSettings:
     starts: int = 1
     draws: int = 1000
     curvature: str = "gauss-newton"
+    tolerance: float = LARGEST_DECREMENT
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -79,6 +80,9 @@ class LaplaceSettings:
         object.__setattr__(self, "learning_rate", finite("learning_rate", self.learning_rate))
         if self.learning_rate <= 0:
             raise ValueError(f"learning_rate must be positive; {self.learning_rate} was given")
+        object.__setattr__(self, "tolerance", finite("tolerance", self.tolerance))
+        if self.tolerance <= 0:
+            raise ValueError(f"tolerance must be positive; {self.tolerance} was given")
         if self.curvature not in CURVATURES:
             raise ValueError(f"curvature must be one of {', '.join(map(repr, CURVATURES))}; {self.curvature!r} was given")
         object.__setattr__(self, "seed", check_seed(self.seed))
@@ -92,6 +96,7 @@ def laplace(
     starts: int = 1,
     draws: int = 1000,
     curvature: str = "gauss-newton",
+    tolerance: float = LARGEST_DECREMENT,
     seed: int = 0,
     progress: bool | Meter | None = None,
 ) -> xr.Dataset:
@@ -109,6 +114,9 @@ def laplace(
         Draws from the Gaussian.
     curvature
         "gauss-newton", for problems with `predict` and `loss`, or "hessian" for any smooth energy.
+    tolerance
+        Nats that a Newton step from the end of Adam may still gain; more is refused.  A mode at kinks of the energy, as
+        those of ReLU networks are, keeps a few, and log Z is uncertain by as much.
     seed, progress
         As in `quench`.
 
@@ -125,7 +133,7 @@ def laplace(
     >>> found.log_z.item(), found.ess.item()
     """
     optional("optax", "qp.laplace", "rivals")
-    settings = LaplaceSettings(steps, learning_rate, starts, draws, curvature, seed)
+    settings = LaplaceSettings(steps, learning_rate, starts, draws, curvature, tolerance, seed)
     check(problem)
     model = view(problem)
     dimension = math.prod(model.shape)
@@ -211,11 +219,11 @@ def expand(
         )
     root = np.linalg.cholesky(matrix)
     decrement = 0.5 * float(np.sum(solve_triangular(root, slope, lower=True) ** 2))
-    if decrement > LARGEST_DECREMENT:
+    if decrement > settings.tolerance:
         raise ValueError(
-            f"Adam has not reached a minimum: a Newton step would gain {decrement:.3g} nats (up to {LARGEST_DECREMENT:g} is "
-            f"accepted); raise steps ({settings.steps}) or learning_rate ({settings.learning_rate:g}), or, if the mode lies "
-            "at a boundary, use qp.quench"
+            f"Adam has not reached a minimum: a Newton step would gain {decrement:.3g} nats (up to {settings.tolerance:g} "
+            f"are accepted); raise steps ({settings.steps}) or learning_rate ({settings.learning_rate:g}), or, if the mode lies "
+            "at kinks of the energy, as of a ReLU network, tolerance, or, if at a boundary, use qp.quench"
         )
     log_determinant = 2 * float(np.log(np.diagonal(root)).sum())
     log_prior = float(prior.log_density(mode[None])[0])
@@ -265,7 +273,7 @@ def labelled(
     )
     for name, variable in data.variables.items():
         variable.attrs |= {"long_name": LONG_NAMES.get(str(name), str(name)), "units": "1"}
-    doubts = reasons(model, settings, ess)
+    doubts = reasons(model, settings, ess, found["decrement"])
     products = math.prod(model.shape)  # each costs about two gradients
     return data.assign_attrs(
         method="laplace",
@@ -290,9 +298,11 @@ def importance(log_w: np.ndarray) -> tuple[float, float, float]:
     return log_z, float(w.std(ddof=1) / math.sqrt(len(w))), float(w.sum() ** 2 / (w**2).sum())
 
 
-def reasons(model: ProblemView, settings: LaplaceSettings, ess: float) -> list[str]:
+def reasons(model: ProblemView, settings: LaplaceSettings, ess: float, decrement: float) -> list[str]:
     """Everything that speaks against the approximation, each in a clause."""
     found = []
+    if decrement > LARGEST_DECREMENT:
+        found.append(f"Adam ended beside a minimum, or at a kink: a Newton step would gain {decrement:.3g} nats")
     if ess < TRUSTED_SHARE * settings.draws:
         found.append(f"the posterior is not a Gaussian: only {ess:.1f} of {settings.draws} draws count")
     if len(model.phases) > 1:

@@ -80,6 +80,15 @@ def test_linear_regression_is_exact():
     assert found.slope.mean().item() == pytest.approx(mean[0], abs=4 * np.sqrt(posterior[0, 0] / 2000))
 
 
+def test_an_end_beside_the_mode_may_be_accepted_and_is_named():
+    """Of a Gaussian likelihood, log Z is low by what the Newton step would have gained."""
+    exact = qp.laplace(of(Linear, MEASURED), **QUICK)
+    found = qp.laplace(of(Linear, MEASURED), **QUICK | {"steps": 30, "tolerance": 1e4})
+    assert found.decrement.item() > 0.2
+    assert found.log_z.item() == pytest.approx(exact.log_z.item() - found.decrement.item(), abs=5e-3)
+    assert found.attrs["trusted"] == 0 and "a Newton step would gain" in found.attrs["why"]
+
+
 def test_logistic_regression_says_how_far_it_is_from_a_gaussian():
     found = qp.laplace(of(Logistic, CLASSES), **QUICK)
     grid = np.linspace(-12, 12, 601)
@@ -129,6 +138,7 @@ for kind in (Ring, Loose, Laplacian):
         (Linear, {"learning_rate": -1}, "learning_rate"),
         (Linear, {"starts": 0}, "starts"),
         (Linear, {"draws": 1}, "draws"),
+        (Linear, {"tolerance": 0}, "tolerance"),
         (Ring, {}, "Gauss-Newton curvature needs predict"),
         (Loose, {}, "must be its energy"),
         (Linear, {"steps": 10}, "not reached a minimum"),

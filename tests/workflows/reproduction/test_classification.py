@@ -154,7 +154,7 @@ def laplace_of(monkeypatch, tmp_path, results):
     model = network_of(tmp_path, "glass", "tanh", 0)
     given = iter(results)
 
-    def laplace(problem, *, seed, steps, learning_rate, starts, draws):
+    def laplace(problem, *, seed, steps, learning_rate, starts, draws, tolerance):
         one = next(given)
         if isinstance(one, str):
             raise ValueError(one)
