@@ -222,8 +222,8 @@ def expand(
     if decrement > settings.tolerance:
         raise ValueError(
             f"Adam has not reached a minimum: a Newton step would gain {decrement:.3g} nats (up to {settings.tolerance:g} "
-            f"are accepted); raise steps ({settings.steps}) or learning_rate ({settings.learning_rate:g}), or, if the mode lies "
-            "at kinks of the energy, as of a ReLU network, tolerance, or, if at a boundary, use qp.quench"
+            f"are accepted); raise steps ({settings.steps}) or learning_rate ({settings.learning_rate:g}), or, if the mode "
+            "lies at kinks of the energy, as of a ReLU network, tolerance, or, if at a boundary, use qp.quench"
         )
     log_determinant = 2 * float(np.log(np.diagonal(root)).sum())
     log_prior = float(prior.log_density(mode[None])[0])
