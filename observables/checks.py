@@ -21,7 +21,12 @@ from quenchphys.walk import Walk
 
 Array = np.ndarray
 
-MOST_OF_Z = 0.5  # one family with a larger share decides alone what a single ladder says
+# A single ladder does not know its error beyond these: chosen with one seed of `benchmarks.accuracy.error_ratio`, tested
+# with another.
+MOST_OF_Z = 0.5  # one family with a larger share decides alone
+FEWEST_FAMILIES = 10.0  # effective ones
+FEW_PER_PARTICLE = 1 / 3  # of them, below which lineages, and not single particles, decide ...
+HEAVY_TAIL = 1.7  # ... and the inequality of their shares counts: 1.5 for families that merely drift
 
 
 def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
@@ -51,6 +56,9 @@ def diagnostics(ladder: Source, beta: float = 1.0) -> xr.Dataset:
     volume_shift         log G of the last level: self-consistent (WHAM) minus telescoped
     replica_spread       standard deviation of log Z over replicas; genealogy_error what their genealogies predict
     largest_family       largest share of Z that descends from one particle (some levels back), if there is one replica
+    particles            how many there are at each level; the same
+    families             effective number of families of particles that Z descends from, where it is smallest; the same
+    family_tail          how unequal their shares of Z are, sum s^3/(sum s^2)^2; 3/2 if they merely drift; the same
 
     Examples
     --------
@@ -99,7 +107,10 @@ def _diagnosis(found: Estimate, beta: float, families: Genealogy | None = None) 
         error = float(uncertain.of(lambda log_z, mean: log_z).error[0])
         result["genealogy_error"] = error * np.sqrt(len(found.log_z))
         if len(found.log_z) == 1 and uncertain.families is not None and replicas[0].live is None:
+            result["particles"] = replicas[0].shape[1]
             result["largest_family"] = float(uncertain.families.largest[0])
+            result["families"] = float(uncertain.families.families[0])
+            result["family_tail"] = float(uncertain.families.tail[0])
     return result.assign_coords(beta=beta).assign_attrs(pool.attrs)
 
 
@@ -236,6 +247,10 @@ def _words_on_agreement(found: xr.Dataset) -> list[str]:
     if "genealogy_error" in found:
         lines[0] += f"; the genealogy of one replica predicts {found['genealogy_error'].item():.3f}"
     lines[0] += "."
+    if "families" in found:
+        lines.append(
+            "Its error does not contain what rare lineages that it did not find would add; the scatter of several does."
+        )
     if "log_z_quadrature" in found:
         shift = float((found["log_z_quadrature"] - found["log_z"]).mean())
         lines.append(f"Quadrature over the level volumes gives log Z {shift:+.3f} from this.")
@@ -264,11 +279,24 @@ def _warnings(pool: Pool, found: xr.Dataset) -> list[str]:
 
 
 def few_lineages(found: xr.Dataset) -> str | None:
-    """Why a single replica of these diagnostics does not know its error, if one particle decides alone; else None."""
-    if "largest_family" in found and found["largest_family"].item() > MOST_OF_Z:
+    """Why a single replica of these diagnostics does not know its error, if few particles decide; else None.
+
+    Few families, or families whose shares of Z have a heavy tail: then lineages found a rare phase, and one that was missed
+    would have changed the answer by more than those that were met can tell.
+    """
+    if "largest_family" not in found:
+        return None
+    largest, families, tail = (found[name].item() for name in ("largest_family", "families", "family_tail"))
+    if largest > MOST_OF_Z:
         return (
-            f"{found['largest_family'].item():.0%} of Z descends from one particle; the errors of a single replica "
-            "with so few lineages are not reliable: run several replicas."
+            f"{largest:.0%} of Z descends from one particle; the errors of a single replica with so few lineages are not "
+            "reliable: run several replicas."
+        )
+    if families < FEWEST_FAMILIES or (families < FEW_PER_PARTICLE * found["particles"].item() and tail > HEAVY_TAIL):
+        return (
+            f"Z descends from {families:.0f} effective families of particles, and some are far larger than others; a "
+            "single replica cannot know whether it missed another such family, and its errors may be too small: run "
+            "several replicas."
         )
     return None
 

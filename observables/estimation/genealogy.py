@@ -20,6 +20,10 @@ which are its own, not at all.  Without a family that carries the share s of Z, 
 the mean of O by -s_O/(1 - s), with s_O the family's sum of psi for that mean.  A single ladder uses these changes instead
 of s and s_O: the jackknife over families.  Their squares s^2 + s^3 + ... include the skewness of Z.  Several replicas show
 by their scatter what such families do, and use first order.
+
+A family that was not found is in no sum over families.  But it leaves a trace: lineages that find a rare phase early grow
+for longer, so that their shares of Z have a heavy tail, as the sizes of clones of mutants have (Luria and Delbrueck 1943).
+Families that merely drift have exponentially distributed shares, with sum s^3/(sum s^2)^2 = 3/2.
 """
 
 from __future__ import annotations
@@ -56,6 +60,10 @@ class Genealogy(NamedTuple):
     """
     largest: Array
     """(T,): the largest share of Z that one family carries; 0 where no family is left out"""
+    families: Array
+    """(T,): effective number of families that carry Z, 1/sum s^2 in the stretch with the fewest; infinite for replicas"""
+    tail: Array
+    """(T,): how unequal their shares are, sum s^3/(sum s^2)^2: 1 for equal ones, 3/2 for exponential ones"""
     left_out: tuple[Array, Array] | None = None
     """covariance and freedom with each family left out in turn instead of first order, for a single ladder"""
 
@@ -68,23 +76,29 @@ class Squares(NamedTuple):
     left_second: Array  # the same with each family left out
     left_fourth: Array
     largest: Array  # (T,) a maximum, not a sum
+    squares: Array  # (T,) sum of the squared shares of Z, in the stretch where it is largest
+    cubes: Array  # (T,) of the cubed ones there
 
     @classmethod
     def of(cls, second: Array, fourth: Array) -> Squares:
         """Those of first order, where no family is left out."""
-        return cls(second, fourth, second, fourth, np.zeros(len(second)))
+        return cls(second, fourth, second, fourth, *np.zeros((3, len(second))))
 
     def add(self, other: Squares, some: Array | slice = slice(None)) -> None:
         """Add those of some of the targets, in place."""
-        for mine, its in zip(self[:-1], other[:-1], strict=True):
+        for mine, its in zip(self[:4], other[:4], strict=True):
             mine[some] += its
         self.largest[some] = np.maximum(self.largest[some], other.largest)
+        fewer = other.squares > self.squares[some]
+        self.squares[some] = np.where(fewer, other.squares, self.squares[some])
+        self.cubes[some] = np.where(fewer, other.cubes, self.cubes[some])
 
 
 def _none(targets: int, size: int) -> Squares:
     """Sums to begin with."""
     second, fourth = (targets, size, size), (targets, size)
-    return Squares(np.zeros(second), np.zeros(fourth), np.zeros(second), np.zeros(fourth), np.zeros(targets))
+    sums = np.zeros(second), np.zeros(fourth), np.zeros(second), np.zeros(fourth)
+    return Squares(*sums, *np.zeros((3, targets)))
 
 
 def read_genealogy(found: Estimate, lag: int | None = None) -> Genealogy:
@@ -125,7 +139,10 @@ def read_genealogy(found: Estimate, lag: int | None = None) -> Genealogy:
                     )
                 result.add(squares, some)
     left_out = (result.left_second, _freedom(result.left_second, result.left_fourth)) if single else None
-    return Genealogy(result.second, _freedom(result.second, result.fourth), result.largest, left_out)
+    freedom = _freedom(result.second, result.fourth)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        families, tail = 1 / result.squares, result.cubes / result.squares**2
+    return Genealogy(result.second, freedom, result.largest, families, tail, left_out)
 
 
 def _freedom(covariance: Array, fourth: Array) -> Array:
@@ -286,8 +303,14 @@ def _products(a: Array, b: Array, most: float | None) -> Squares:
     before, both = factor * a, factor * (a + b)
     second = np.einsum("itf,itg->tfg", both, both) - np.einsum("itf,itg->tfg", before, before)
     fourth = ((factor**2 * each) ** 2).sum(axis=0)
-    largest = np.minimum((a + b)[:, :, 0], most).max(axis=0)
-    return found._replace(left_second=second, left_fourth=fourth, largest=largest)
+    share = (a + b)[:, :, 0]
+    return found._replace(
+        left_second=second,
+        left_fourth=fourth,
+        largest=np.minimum(share, most).max(axis=0),
+        squares=(share**2).sum(axis=0),
+        cubes=(share**3).sum(axis=0),
+    )
 
 
 def left_out_factors(share: Array, size: int, most: float) -> Array:

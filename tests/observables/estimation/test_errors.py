@@ -5,9 +5,10 @@ import pytest
 from scipy import stats
 
 import observables
+from observables.checks import FEWEST_FAMILIES, few_lineages
 from observables.estimation.errors import Uncertain, Variance, _together, student_ratio
 from observables.estimation.estimator import estimate
-from observables.estimation.genealogy import choose_lag, left_out_factors, read_genealogy
+from observables.estimation.genealogy import _none, _products, choose_lag, left_out_factors, read_genealogy
 from observables.estimation.moments import Columns, no_moments
 from observables.estimation.targets import Targets
 from tests.support import synthetic
@@ -209,3 +210,32 @@ def test_a_single_ladder_says_that_one_lineage_decides():
     assert warning in observables.report(observables.Pool(rare_phase(LUCKY)))
     assert warning not in observables.report(observables.Pool(rare_phase(LUCKY, replicas=2)))
     assert warning not in observables.report(observables.Pool(synthetic.ladder(PROBLEM, seed=1)))
+
+
+def test_a_single_ladder_doubts_errors_that_rest_on_rare_lineages():
+    """Also where no lineage decides alone: families that found a phase are far more unequal than those that drift."""
+    rare, sound = (
+        [observables.diagnostics(made(seed)) for seed in range(12)]
+        for made in (rare_phase, lambda seed: synthetic.ladder(PROBLEM, seed=seed))
+    )
+    assert np.mean([few_lineages(found) is not None for found in rare]) > 0.8
+    assert np.mean([float(found.families) < FEWEST_FAMILIES for found in rare]) < 0.7  # their number alone does not tell
+    assert not any(few_lineages(found) for found in sound)
+    warning = "cannot know whether it missed another such family"
+    single = observables.Pool(rare_phase(1)), observables.Pool(synthetic.ladder(PROBLEM, seed=1))
+    assert [warning in observables.report(pool) for pool in single] == [True, False]
+    assert all("rare lineages that it did not find" in observables.report(pool) for pool in single)
+    assert "families" not in observables.diagnostics(rare_phase(1, replicas=2))
+
+
+def test_number_and_inequality_of_families():
+    """1/sum s^2 and sum s^3/(sum s^2)^2: all of them and 1 for equal shares; half of them and 3/2 for exponential ones."""
+    rng = np.random.default_rng(1)
+    for weight, families, tail in ((np.ones(500), 500, 1.0), (rng.exponential(size=500), 250, 1.5)):
+        shares = np.zeros((500, 1, 1))
+        shares[:, 0, 0] = weight / weight.sum()
+        squares = _none(1, 1)
+        for stretch in (shares, 0.01 * shares):  # that with the fewest families counts, not the last one
+            squares.add(_products(np.zeros((500, 1, 1)), stretch, 0.95))
+        assert 1 / squares.squares[0] == pytest.approx(families, rel=0.2)
+        assert squares.cubes[0] / squares.squares[0] ** 2 == pytest.approx(tail, rel=0.2)
