@@ -61,9 +61,8 @@ def critical_point(
         ) from cause
     names = {"coupling": f"{coupling}_critical", "binder": "binder_critical", "ratio": "xi_over_L_critical"}
     known = None if universality is None else universality.ratios
-    if universality is not None and omega is None:
-        omega = universality.omega
-    at_critical = fitted_point(sizes, crossings, names, omega, known)
+    leading = universality.omega if universality is not None and omega is None else omega
+    at_critical = fitted_point(sizes, crossings, names, leading, known)
     critical = at_critical[names["coupling"]]
     _check_inside(critical, crossings, bracket, coupling)
     result = _at(sizes, critical.value)
