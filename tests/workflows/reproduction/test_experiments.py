@@ -105,6 +105,9 @@ def test_a_small_lattice_goes_through_table_and_figure():
     assert [row.quantity for row in rows] == ["levels", "log Z", "ordered share", "<|m|>", "<q>"]
     assert 0 < float(found["ordered_share"]) < 1 and float(found["gradients"]) > 0
     assert float(found["q"]) == pytest.approx(float(observables.order_parameters(ladder)["q"].squeeze()))
+    # A ladder with our own kernel stands beside the paper's QES, and should see both phases.
+    seen = phi6._rows("phi6 L=4", phi6.LADDER, found)[1]
+    assert seen.paper.value == -53.76 and seen.exact == pytest.approx(phi6.reference("log_z", True)[0])
     density = configurations.densities(ladder)
     for name, edges in configurations.EDGES.items():
         assert 0.8 < float((density[name].values * np.diff(edges)).sum()) <= 1 + 1e-6
