@@ -108,6 +108,9 @@ def test_a_small_lattice_goes_through_table_and_figure():
     # A ladder with our own kernel stands beside the paper's QES, and should see both phases.
     seen = phi6._rows("phi6 L=4", phi6.LADDER, found)[1]
     assert seen.paper.value == -53.76 and seen.exact == pytest.approx(phi6.reference("log_z", True)[0])
+    # A share that nobody saw has no error, however small a number is found.
+    none = phi6._rows("phi6 L=4", "SMC 0.95", found.assign(ordered_share=1e-40, ordered_share_err=2e-37))[2]
+    assert np.isnan(none.ours_err) and np.isnan(none.exact)
     density = configurations.densities(ladder)
     for name, edges in configurations.EDGES.items():
         assert 0.8 < float((density[name].values * np.diff(edges)).sum()) <= 1 + 1e-6
