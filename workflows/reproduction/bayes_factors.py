@@ -185,7 +185,7 @@ EXPERIMENT = Experiment(
             LAPLACE: {"starts": 3, "steps": 20_000, "rate": 1e-3, "draws": 1000},
         },
     },
-    {Effort.QUICK: 4, Effort.STANDARD: 50, Effort.PAPER: 20 * 60},
+    {Effort.QUICK: 4, Effort.STANDARD: 18, Effort.PAPER: 20 * 60},
     run,
     figure,
     needs="five CSV files (--data) and the extra rivals",
