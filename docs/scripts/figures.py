@@ -106,11 +106,11 @@ ENTRIES = [
     _experiment("sketch", 0.2),
     _experiment("scaling", 8),
     _experiment("marginal", 3),
-    _experiment("barrier", 3, "quick"),
+    _experiment("barrier", 12, data=True),
     _experiment("configurations", 8),
     _experiment("softness", 8),
     _experiment("cadence", 14),
-    _experiment("radial", 1, "quick"),
+    _experiment("radial", 6),
     _benchmark("few_crossings", "accuracy.few_crossings", 1),
     _benchmark("interface_tension", "accuracy.interface_tension --figure docs/figures/interface_tension.png", 20),
     _benchmark(
