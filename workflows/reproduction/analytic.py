@@ -144,7 +144,7 @@ DIMS = {name: [dim for target, dim in PAPER if target == name] for name in SEEDS
 FEW = {  # what fits into an hour, where the paper's population does not
     "gaussian 100 NS": {"particles": 400},
     "gaussian 1000": {"particles": 100},
-    "gaussian 10000 SMC": {"particles": 32, "replicas": 2, "target_ess": 0.9},
+    "gaussian 10000 SMC": {"particles": 64, "replicas": 2, "target_ess": 0.9},
     "gaussian 10000 QES, auto": {"particles": 500, "replicas": 2},  # with 200, log Z was 0.37(10) low
     "spike_slab 50 NS": {"particles": 400},
     "spike_slab 200": {"particles": 250},
