@@ -81,17 +81,6 @@ def averaged(
     return found
 
 
-def together(averages: Sequence[Average]) -> Average:
-    """One number from several quantities, as if each of them was a model: what they disagree in is part of the error.
-
-    Their errors come from the same samples, so nothing is gained by taking the mean; the better known counts for more.
-    """
-    values, errors = (np.array([getattr(one, name) for one in averages]) for name in ("value", "error"))
-    mixed = _mixed(errors**-2.0 / (errors**-2.0).sum(), values, errors)
-    best = averages[int(errors.argmin())].best
-    return Average(*mixed, best, min(one.p_value for one in averages), all(one.corrected for one in averages))
-
-
 def _series(first: float, most: int) -> list[tuple[float, ...]]:
     """The exponents of one correction, of two, ..."""
     return [tuple(first + n for n in range(count)) for count in range(1, most + 1)]

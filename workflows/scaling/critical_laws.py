@@ -6,8 +6,8 @@ With R = B or xi/L and its slope s_L, all sizes have at a coupling c near c_inf
 
 Both R are fitted together, with one c_inf and corrections of their own; every crossing of two sizes follows from that.
 Where the universality class is known, so are the R*, and what is fitted is c_inf and the corrections.
-Where R has one and the same value at all sizes, its slope grows as L^(1/nu) and V <m^2> as L^(gamma/nu), times
-1 + b L^(-omega) + b' L^(-omega - 1); that is fitted for each R by itself, and both answers count.
+Where one of the R has the same value at all sizes, the slopes of both grow as L^(1/nu) and V <m^2> as L^(gamma/nu), times
+1 + b L^(-omega) + b' L^(-omega - 1).  All such series are fitted together, with one exponent and corrections of their own.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from workflows.scaling.averages import MOST, Average, Design, averaged, together
+from workflows.scaling.averages import MOST, Average, Design, averaged
 from workflows.scaling.curves import Curves, joint
-from workflows.scaling.fits import ACCEPTED
+from workflows.scaling.fits import ACCEPTED, FEWEST_SIZES
 
 Array = np.ndarray
 
@@ -33,6 +33,7 @@ NEAR = 0.02  # errors of the coupling, within which it moves no more
 # Errors by which a number may differ from what the largest sizes say: a correction with one unknown exponent is hardly known
 # to better than a fifth.
 EXTRAPOLATED = 5.0
+BLOCKS_FOR_EACH = 4  # of a series of slopes: the covariance of more numbers is not known well enough
 SIGNIFICANT = 3.0  # errors of the largest sizes themselves, within which they say nothing
 
 
@@ -230,7 +231,8 @@ def _at_one_coupling(
         y = y - np.array([known[name] for name in names])
     # The R* that are known leave room for another correction.
     wanted, corrections = (1 + len(ratios), MOST) if known is None else (1, MOST + 1)
-    found = _fitted(design, y, covariance, lengths, omega, wanted, corrections)
+    blocks = min(size.rows for size in sizes) - 1
+    found = _fitted(design, y, _widened(covariance, lengths, blocks), lengths, omega, wanted, corrections)
     if found is None:
         raise ValueError("There are too few sizes for the critical coupling: at least three are needed.")
     return found
@@ -265,49 +267,66 @@ def _fitted(
     return _Fitted(whole, without if without is not None and without[0].corrected else None, sizes)
 
 
-def exponent(sizes: Sequence[Curves], what: str, fixed: dict[str, float], name: str, omega: float | None) -> Law:
-    """x of a quantity that grows as L^x where R has a fixed value: the slope of R, or V <m^2>; by every R."""
-    laws = [law for ratio, value in fixed.items() if (law := _exponent_at(sizes, what, ratio, value, name, omega))]
-    if not laws:
-        raise ValueError(f"There are too few sizes for {name.replace('_', ' ')}: at least three are needed.")
-    best = min(laws, key=lambda law: law.error)
-    without = [law.without for law in laws if law.without is not None]
-    return Law(
-        name,
-        together([law.found for law in laws]),
-        together(without) if len(without) == len(laws) else None,
-        best.sizes,
-        [end for law in laws for end in law.largest],
-    )
+def exponent(sizes: Sequence[Curves], what: str, fixed: Mapping[str, float], name: str, omega: float | None) -> Law:
+    """x of quantities that grow as L^x where an R has a fixed value: the slope of every R, or V <m^2>.
 
+    The slope of each R is read where each of them has its value, and all these series are fitted together.  Their corrections
+    differ in size and in sign (a slope may grow too fast where its own R is fixed, and too slowly where the other is): none of
+    them alone tells how far away the limit is.
+    """
+    blocks = min(size.rows for size in sizes) - 1
+    series = _series(what, list(fixed))[: max(len(fixed), blocks // BLOCKS_FOR_EACH)]
 
-def _exponent_at(
-    sizes: Sequence[Curves], what: str, ratio: str, fixed: float, name: str, omega: float | None
-) -> Law | None:
-    """The exponent where one R has a fixed value; None where too few sizes have that value."""
+    def of_size(size: Curves) -> list[float]:
+        places = {ratio: size.where(ratio, value) for ratio, value in fixed.items()}
+        read = size.slope if what == "slope" else size.value
+        return [abs(float(read(quantity, places[ratio])[0])) for quantity, ratio in series]
 
-    def read(some: Sequence[Curves]) -> Array:
-        found = []
-        for size in some:
-            at = size.where(ratio, fixed)
-            found.append(np.log(np.abs(size.slope(ratio, at)[0] if what == "slope" else size.value(what, at)[0])))
-        return np.array(found)
-
-    y, covariance = joint(sizes, read)
+    # Of every jackknife sample once; `joint` asks for each of them as often as there are blocks of all sizes.
+    table = {id(one): np.log(of_size(one)) for size in sizes for one in size.each}
+    y, covariance = joint(sizes, lambda some: np.array([table[id(one)] for one in some]).T.ravel())
+    number = np.repeat(np.arange(len(series)), len(sizes))
+    lengths = np.tile([float(size.length) for size in sizes], len(series))
     # A size that does not have the value where it was sampled has nothing to say.
     there = np.isfinite(y) & np.isfinite(np.diagonal(covariance))
-    y, covariance = y[there], covariance[np.ix_(there, there)]
-    lengths = np.array([float(size.length) for size in sizes])[there]
+    there &= np.bincount(number[there], minlength=len(series))[number] >= FEWEST_SIZES
+    if not there.any():
+        raise ValueError(f"There are too few sizes for {name.replace('_', ' ')}: at least three are needed.")
+    y, covariance, number, lengths = y[there], covariance[np.ix_(there, there)], number[there], lengths[there]
 
     def design(exponents: tuple[float, ...]) -> Array:
-        return np.column_stack([np.log(lengths), np.ones(len(lengths)), *(_scaled(lengths**-one) for one in exponents)])
+        corrections = [_each(number, lengths**-one) for one in exponents]
+        return np.hstack([np.log(lengths)[:, None], _each(number, np.ones(len(lengths))), *corrections])
 
-    found = _fitted(design, y, covariance, lengths, omega)
+    found = _fitted(design, y, _widened(covariance, lengths, blocks), lengths, omega)
     if found is None:
-        return None
-    weight = np.array([-1.0, 1.0]) / np.log(lengths[-1] / lengths[-2])
-    last = float(weight @ y[-2:]), float(weight @ covariance[-2:, -2:] @ weight) ** 0.5
-    return Law(name, found.whole[0], None if found.without is None else found.without[0], lengths, [last])
+        raise ValueError(f"There are too few sizes for {name.replace('_', ' ')}: at least three are needed.")
+    without = None if found.without is None else found.without[0]
+    ends = [np.flatnonzero(number == one)[-2:] for one in dict.fromkeys(number)]
+    return Law(name, found.whole[0], without, lengths, [_last_step(y, covariance, lengths, end) for end in ends])
+
+
+def _series(what: str, ratios: Sequence[str]) -> list[tuple[str, str]]:
+    """(quantity, R that is fixed): of slopes first those where their own R is fixed."""
+    if what != "slope":
+        return [(what, ratio) for ratio in ratios]
+    return [(one, one) for one in ratios] + [(one, other) for other in ratios for one in ratios if one != other]
+
+
+def _last_step(y: Array, covariance: Array, lengths: Array, end: Array) -> tuple[float, float]:
+    """The exponent from two sizes alone, with its error."""
+    weight = np.array([-1.0, 1.0]) / np.log(lengths[end[1]] / lengths[end[0]])
+    return float(weight @ y[end]), float(weight @ covariance[np.ix_(end, end)] @ weight) ** 0.5
+
+
+def _widened(covariance: Array, lengths: Array, blocks: int) -> Array:
+    """The covariance whose inverse is unbiased.
+
+    That of q numbers of a size from B blocks has an inverse that is too large by (B - 1)/(B - q - 2) (Hartlap et al. 2007), so
+    that chi^2 is too large and errors of fits are too small.
+    """
+    most = int(np.unique(lengths, return_counts=True)[1].max())
+    return covariance * (blocks - 1) / max(blocks - most - 2, 1)
 
 
 def _each(names: Array, shape: Array) -> Array:

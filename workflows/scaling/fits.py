@@ -62,10 +62,11 @@ def least_squares(design: Array, y: Array, error: Array, used: Array | None = No
     # Whitened by the Cholesky factor, the points are independent and of error one.
     factor = np.linalg.cholesky(covariance[np.ix_(used, used)])
     a, b = np.linalg.solve(factor, design[used]), np.linalg.solve(factor, y[used])
-    inverse = np.linalg.inv(a.T @ a)
-    value = inverse @ (a.T @ b)
+    q, r = np.linalg.qr(a)  # a^T a would square the ratio of largest to smallest singular value
+    inverse = np.linalg.inv(r)
+    value = inverse @ (q.T @ b)
     chi2 = float(((b - a @ value) ** 2).sum())
-    return Fit(value, np.sqrt(np.diagonal(inverse)), chi2, int(used.sum()) - design.shape[1], used)
+    return Fit(value, np.sqrt((inverse**2).sum(axis=1)), chi2, int(used.sum()) - design.shape[1], used)
 
 
 def largest_sizes(design: Array, y: Array, error: Array, sizes: Sequence[int] | Array) -> Fit:

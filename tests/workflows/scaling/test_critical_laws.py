@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from workflows.scaling.averages import averaged, together
-from workflows.scaling.critical_laws import crossings_of, exponent, fitted_point, pairs_of
+from workflows.scaling.averages import averaged
+from workflows.scaling.critical_laws import _widened, crossings_of, exponent, fitted_point, pairs_of
 from workflows.scaling.curves import Curves, joint
 
 C, NU, GAMMA = -1.27, 1.0, 1.75  # critical coupling, nu and gamma/nu
@@ -19,7 +19,7 @@ SIZES = (8, 12, 16, 24, 32)
 BLOCKS = 16
 
 
-def curves(rng, sizes=SIZES, omega=1.75, amplitude=0.15, noise=6e-4, bend=0.0, second=0.0):
+def curves(rng, sizes=SIZES, omega=1.75, amplitude=0.15, noise=6e-4, bend=0.0, second=0.0, blocks=BLOCKS):
     """Curves with corrections to scaling, and blocks that scatter about them; `bend` moves those of the largest but one."""
     found = []
     for number, L in enumerate(sizes):
@@ -28,18 +28,18 @@ def curves(rng, sizes=SIZES, omega=1.75, amplitude=0.15, noise=6e-4, bend=0.0, s
         correction = amplitude * L**-omega + second * L ** (-omega - 1)
         odd = bend if number == len(sizes) - 2 else 0.0
 
-        def blocks(scale):
+        def scatter(scale):
             """(1 + blocks, point): the mean of blocks that are off by a constant and a slope, and without each of them."""
-            off = scale * np.sqrt(BLOCKS) * (rng.standard_normal((BLOCKS, 1)) + rng.standard_normal((BLOCKS, 1)) * x)  # noqa: B023
-            return np.vstack([off.mean(axis=0), (off.sum(axis=0) - off) / (BLOCKS - 1)])
+            off = scale * np.sqrt(blocks) * (rng.standard_normal((blocks, 1)) + rng.standard_normal((blocks, 1)) * x)  # noqa: B023
+            return np.vstack([off.mean(axis=0), (off.sum(axis=0) - off) / (blocks - 1)])
 
         tables = {
             name: STAR[name] + odd + PART[name] * correction
-            + (SLOPE[name] * x + 0.3 * x**2) * (1 + correction) + blocks(noise)
+            + (SLOPE[name] * x + 0.3 * x**2) * (1 + correction) + scatter(noise)
             for name in STAR
         }  # fmt: skip
         growth = L**GAMMA * np.exp(-1.5 * x) * (1 + correction)
-        tables["fluctuation"] = growth * (1 + blocks(2 * noise))
+        tables["fluctuation"] = growth * (1 + scatter(2 * noise))
         found.append(Curves(L, axis, tables))
     return found
 
@@ -99,12 +99,28 @@ def test_two_corrections_are_told_from_one():
     assert np.abs(np.mean(z, axis=0)).max() < 1.6, z
 
 
-def test_numbers_that_disagree_have_the_error_of_their_distance():
-    found = averaged(lambda exponents: np.ones((3, 1)), np.ones(3), np.eye(3) * 0.03, np.array([8.0, 16.0, 32.0]), 1.0)[0]
-    alike = together([found, found])
-    assert alike.value == found.value and np.isclose(alike.error, found.error)  # the same samples: no smaller error
-    apart = together([found, found._replace(value=found.value + 1.0)])
-    assert np.isclose(apart.error, np.hypot(found.error, 0.5))
+@pytest.mark.parametrize("blocks, series", [(32, 4), (8, 2)])
+def test_slopes_are_read_where_either_ratio_is_fixed(blocks, series):
+    """Of few blocks only those at their own value: the covariance of more numbers is not known."""
+    sizes = curves(np.random.default_rng(21), blocks=blocks)
+    law = exponent(sizes, "slope", STAR, "one_over_nu", None)
+    assert len(law.largest) == series
+    assert all(abs(value - 1 / NU) < 4 * error for value, error in law.largest)
+    assert abs(law.value - 1 / NU) < 3 * law.error
+    assert len(exponent(sizes, "fluctuation", STAR, "gamma_over_nu", None).largest) == 2
+
+
+def test_chi_squared_is_right_though_the_covariance_is_from_few_blocks():
+    """Of four numbers of a size from 16 blocks: its mean is 4, and would be 6 with the covariance as it is."""
+    rng = np.random.default_rng(22)
+    values = []
+    for _ in range(2000):
+        some = rng.standard_normal((BLOCKS, 4))
+        widened = _widened(np.cov(some.T) / BLOCKS, np.full(4, 8.0), BLOCKS)
+        values.append(some.mean(axis=0) @ np.linalg.solve(widened, some.mean(axis=0)))
+    assert abs(np.mean(values) - 4) < 4 * np.std(values) / np.sqrt(len(values))
+    # Of two sizes with two numbers each, every size has a block of its own.
+    assert np.allclose(_widened(np.eye(4), np.array([8.0, 8.0, 16.0, 16.0]), BLOCKS), np.eye(4) * 15 / 12)
 
 
 def test_sizes_that_follow_no_law_are_not_trusted():
