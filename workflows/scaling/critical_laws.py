@@ -270,9 +270,9 @@ def _fitted(
 def exponent(sizes: Sequence[Curves], what: str, fixed: Mapping[str, float], name: str, omega: float | None) -> Law:
     """x of quantities that grow as L^x where an R has a fixed value: the slope of every R, or V <m^2>.
 
-    The slope of each R is read where each of them has its value, and all these series are fitted together.  Their corrections
-    differ in size and in sign (a slope may grow too fast where its own R is fixed, and too slowly where the other is): none of
-    them alone tells how far away the limit is.
+    The slope of each R is read where each of them has its value, and all these series are fitted together.  Their
+    corrections differ in size and in sign (a slope may grow too fast where its own R is fixed, and too slowly where the
+    other is): none of them alone tells how far away the limit is.
     """
     blocks = min(size.rows for size in sizes) - 1
     series = _series(what, list(fixed))[: max(len(fixed), blocks // BLOCKS_FOR_EACH)]
@@ -322,8 +322,8 @@ def _last_step(y: Array, covariance: Array, lengths: Array, end: Array) -> tuple
 def _widened(covariance: Array, lengths: Array, blocks: int) -> Array:
     """The covariance whose inverse is unbiased.
 
-    That of q numbers of a size from B blocks has an inverse that is too large by (B - 1)/(B - q - 2) (Hartlap et al. 2007), so
-    that chi^2 is too large and errors of fits are too small.
+    That of q numbers of a size from B blocks has an inverse that is too large by (B - 1)/(B - q - 2) (Hartlap et al.
+    2007), so that chi^2 is too large and errors of fits are too small.
     """
     most = int(np.unique(lengths, return_counts=True)[1].max())
     return covariance * (blocks - 1) / max(blocks - most - 2, 1)
