@@ -205,8 +205,8 @@ BREAKS = [
     Break(
         "critical ratios of a known class are fitted all the same",
         "workflows/scaling/second_order.py",
-        "known = None if universality is None else universality.ratios",
-        "known = None",
+        "at_critical = fitted_point(sizes, crossings, names, omega, known)",
+        "at_critical = fitted_point(sizes, crossings, names, omega)",
         "tests/workflows/scaling/test_critical_sampling.py -k known_class",
     ),
     Break(

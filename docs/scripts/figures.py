@@ -117,9 +117,9 @@ ENTRIES = [
         "large_lattices", "accuracy.large_lattices 8 12 16 24 40 64 128 256 --figure docs/figures/large_lattices.png", 40
     ),
     _benchmark("critical_plane", "accuracy.critical_points plane", 30),
-    _benchmark("critical_small", "accuracy.critical_points small --seeds 20", 12),
-    _benchmark("critical_cube", "accuracy.critical_points cube", 8),
-    _benchmark("critical_continuum", "accuracy.critical_points continuum", 10),
+    _benchmark("critical_small", "accuracy.critical_points small strong --seeds 20", 30),
+    _benchmark("critical_cube", "accuracy.critical_points cube", 13),
+    _benchmark("critical_continuum", "accuracy.critical_points continuum", 50),
     _benchmark("reweighting", "accuracy.reweighting 400 8", 2),
     _benchmark("closed_forms", "accuracy.closed_forms 400", 2),
     _benchmark("free_fields", "accuracy.lattice_validation free", 3),

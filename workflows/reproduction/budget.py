@@ -30,6 +30,7 @@ PAPER = {
     (2, 1.0): (stated("-0.62", "0.45", 10), 3.74e9),
 }
 DIM = 10_000
+ADAPTIVE = 4.0  # where a number of steps that adapts is drawn
 NOTE = (
     "Fewer steps than the working point leave the population behind its level: that is a bias, so only the working point "
     "and more are judged.\nGradients are those of all seeds."
@@ -65,7 +66,7 @@ def run(bench: Bench) -> xr.Dataset:
         kept.append((method, twice, share if share is not None else math.nan, off, error, float(found["gradients"])))
     names = ("budget_method", "budget_particles", "budget_steps", "budget_bias", "budget_bias_err", "budget_gradients")
     columns = {name: ("budget", list(column)) for name, column in zip(names, zip(*kept, strict=True), strict=True)}
-    return collect(rows).assign(columns).assign_attrs(note=NOTE, dim=dim, working=working)
+    return collect(rows).assign(columns).assign_attrs(note=NOTE, dim=dim, particles=particles, working=working)
 
 
 def figure(result: xr.Dataset) -> Figure:
@@ -86,14 +87,14 @@ def figure(result: xr.Dataset) -> Figure:
             fmt="o-",
             color=colour,
             markersize=4,
-            label=f"D = {result.attrs['dim']}, {twice} N",
+            label=f"D = {result.attrs['dim']}, {twice * result.attrs['particles']} particles",
         )
         printed = [(share, value) for (many, share), (value, _) in PAPER.items() if many == twice]
         ax.errorbar([1.04 * s for s, _ in printed], [v.value for _, v in printed], [v.error for _, v in printed], fmt="x",
                     color=colour, linewidth=0.7, label=f"paper, D = {DIM}, {1000 * twice} particles")  # fmt: skip
     own = ~np.isfinite(steps)
     ax.errorbar(
-        [3.0],
+        [ADAPTIVE],
         result["budget_bias"].values[own],
         result["budget_bias_err"].values[own],
         fmt="s",
@@ -102,6 +103,9 @@ def figure(result: xr.Dataset) -> Figure:
     )
     ax.axhline(0, color="0.6", linewidth=0.7)
     ax.set(xscale="log", xlabel=f"steps at a level / {result.attrs['working']}", ylabel=r"$\log Z$ - exact")
+    shares = sorted({share for _, share in PAPER})
+    ax.set_xticks([*shares, ADAPTIVE], [*(f"{share:g}" for share in shares), "adaptive"])
+    ax.minorticks_off()
     ax.legend(fontsize=7)
     return drawing
 

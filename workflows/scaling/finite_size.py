@@ -94,8 +94,8 @@ def finite_size_scaling(
         the answer is wrong without a doubt being raised.
     universality
         Of second-order transitions on periodic squares and cubes: "ising" if the model is known to belong to that class.
-        Its Binder cumulant, xi/L and omega are taken for the critical coupling then, which is known several times better;
-        exponents are fitted as always.  A class that is wrong shows as sizes that follow no law.
+        Its Binder cumulant and xi/L are taken for the critical coupling then, which is known several times better; exponents
+        are fitted as always.  A class that is wrong shows as sizes that follow no law.
     aspect
         The lattices are L x ... x L x aspect L.  On elongated ones (2 or 4) the two walls between coexisting phases stand
         apart, and their tension is measured; on squares it is not.

@@ -5,7 +5,7 @@ What is sampled, see `critical_sampling`; the curves of every size, see `curves`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from workflows.scaling.critical_laws import (
 )
 from workflows.scaling.critical_sampling import TIMES, Sampled, sample_chains, sample_ladders
 from workflows.scaling.curves import Curves
-from workflows.scaling.universality import Universality
+from workflows.scaling.universality import Ratios
 from workflows.store import Study
 
 Array = np.ndarray
@@ -42,7 +42,7 @@ def critical_point(
     study: Study,
     client: Any = None,
     omega: float | None = None,
-    universality: Universality | None = None,
+    known: Ratios | None = None,
 ) -> tuple[xr.Dataset, list[str]]:
     """The critical point and the exponents, and the reasons for doubt."""
     coupling = next(iter(families.values())).coupling
@@ -60,9 +60,7 @@ def critical_point(
             f"{bracket[1]:g}: move or narrow it.  {cause}"
         ) from cause
     names = {"coupling": f"{coupling}_critical", "binder": "binder_critical", "ratio": "xi_over_L_critical"}
-    known = None if universality is None else universality.ratios
-    leading = universality.omega if universality is not None and omega is None else omega
-    at_critical = fitted_point(sizes, crossings, names, leading, known)
+    at_critical = fitted_point(sizes, crossings, names, omega, known)
     critical = at_critical[names["coupling"]]
     _check_inside(critical, crossings, bracket, coupling)
     result = _at(sizes, critical.value)
@@ -147,7 +145,7 @@ def _exponents(
     sizes: Sequence[Curves],
     crossings: Crossings,
     omega: float | None,
-    known: Mapping[str, float] | None,
+    known: Ratios | None,
 ) -> list[Law]:
     """nu and gamma/nu, from slopes and fluctuations where B, and xi/L, have known values, or those of the last crossing."""
     fixed = {}
