@@ -1,6 +1,6 @@
 """Six methods on three problems: what each sees of a first-order transition, what it costs, what it says about itself.
 
-    python docs/scripts/which_method.py --out out                                # what is not there yet, then the figure
+    python docs/scripts/which_method.py --out out                                # all that is not there yet
     python docs/scripts/which_method.py --problem spike_slab --method nested     # one of them
 
 Every run is kept in `out` as JSON, with its row of the table and its histogram of energies, of which the figure is made.

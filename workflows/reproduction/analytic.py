@@ -142,11 +142,11 @@ def _nested(gaussian: list[int], spike_slab: list[int], bimodal: list[int]) -> d
 QUICK_DIMS = {"gaussian": [10, 100], "spike_slab": [10, 50], "bimodal": [10]}
 DIMS = {name: [dim for target, dim in PAPER if target == name] for name in SEEDS}
 FEW = {  # what fits into an hour, where the paper's population does not
-    "gaussian 100 NS": {"particles": 400},
+    "gaussian 100 NS": {"particles": 1000},
     "gaussian 1000": {"particles": 100},
     "gaussian 10000 SMC": {"particles": 64, "replicas": 2, "target_ess": 0.9},
     "gaussian 10000 QES, auto": {"particles": 500, "replicas": 2},  # with 200, log Z was 0.37(10) low
-    "spike_slab 50 NS": {"particles": 400},
+    "spike_slab 50 NS": {"particles": 1000},
     "spike_slab 200": {"particles": 250},
     "spike_slab 500": {"particles": 60},
     "bimodal 100": {"particles": 300},
