@@ -79,7 +79,7 @@ ENTRIES = [
     _drawing("phi6_ladder", 1),
     _drawing("phi6_configurations", 2),
     _drawing("spike_slab_barrier", 6, "out/figures/spike_slab_barrier"),
-    _drawing("which_method", 6, "--out docs/figures"),
+    _drawing("which_method", 6, "--figure docs/figures/which_method.png"),
     _example("free_field", 0.5),
     _example("spike_slab", 0.5),
     _example("custom_kernel", 0.5),
@@ -252,6 +252,9 @@ def renewed(entry: Entry) -> bool:
         return False
     # Where a picture was drawn is a path of this machine.
     text = "\n".join(line.rstrip() for line in text.splitlines() if not line.startswith("drawn in "))
+    if not text.strip():
+        print("  drawn, nothing printed", flush=True)
+        return True
     NUMBERS.mkdir(exist_ok=True)
     path.write_text(f"$ {entry.command}\n# commit {_commit()}, {seconds:.0f} s of processor time\n\n{text.strip()}\n")
     if before is None:

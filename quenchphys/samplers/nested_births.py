@@ -21,6 +21,8 @@ from quenchphys.problem import ProblemView
 
 Array = jax.Array
 
+ROUNDING = 1e-5  # of the largest number, below which a difference is only rounding
+
 
 class Live(NamedTuple):
     """The live points of one replica, and where they come from."""
@@ -166,8 +168,14 @@ def descend(
 
 
 def correlation(a: Array, b: Array) -> Array:
-    """Pearson's correlation of two lists of numbers, NaN where one of them does not vary."""
-    a, b = a - a.mean(), b - b.mean()
+    """Pearson's correlation of two lists of numbers, however small; NaN where one of them varies by rounding at most."""
+
+    def centred(x: Array) -> Array:  # of largest entry one, so that no square underflows
+        d = x - x.mean()
+        size = jnp.abs(d).max()
+        return jnp.where(size > ROUNDING * jnp.abs(x).max(), d / size, jnp.nan)
+
+    a, b = centred(a), centred(b)
     return jnp.sum(a * b) / jnp.sqrt(jnp.sum(a * a) * jnp.sum(b * b))
 
 

@@ -10,7 +10,7 @@ import pytest
 import observables
 import quenchphys as qp
 from quenchphys import Outcome
-from quenchphys.samplers.nested_births import log_compression
+from quenchphys.samplers.nested_births import correlation, log_compression
 
 SPIKE = qp.targets.spike_slab(5)
 
@@ -190,3 +190,15 @@ def test_too_few_particles_for_the_dimension_are_refused():
 def test_energies_that_cannot_be_ranked_are_refused():
     with pytest.raises(ValueError, match="have the same energy"):
         qp.nested(Steps(), particles=100, replicas=1)
+
+
+def test_correlations_of_tiny_numbers_and_of_constants():
+    """Squares of 1e-24 are zero in float32, and a constant varies by rounding."""
+    x = np.random.default_rng(1).normal(size=(2, 200))
+    x[1] += x[0]
+    expected = np.corrcoef(x)[0, 1]
+    for scale in (1.0, 1e-24, 1e24):
+        a, b = jnp.asarray(scale * x, jnp.float32)
+        assert float(correlation(a, b)) == pytest.approx(expected, rel=1e-4)
+    constant = jnp.full(200, 0.3)
+    assert np.isnan(correlation(a, constant)) and np.isnan(correlation(constant, constant))
