@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln, logsumexp, xlogy
 
 from quenchphys.outcome import Outcome
 from quenchphys.smc.tails import log_lower_tail
@@ -130,7 +130,7 @@ class EvidenceBelow(StopRule):
     def remaining(self, standing: Standing) -> float:
         nu, slack = standing.softness, standing.parameter - standing.energy
         with np.errstate(divide="ignore"):
-            log_part = log_lower_tail(nu, self.beta * slack) - nu * np.log(slack) - self.beta * standing.energy
+            log_part = log_lower_tail(nu, self.beta * slack) - xlogy(nu, slack) - self.beta * standing.energy
         below = standing.log_volume + logsumexp(standing.log_weight + log_part)
         above = standing.log_integral[self.beta] + (nu + 1) * math.log(self.beta) - gammaln(nu + 1)
         return float(below - above - math.log(self.share))

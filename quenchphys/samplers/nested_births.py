@@ -8,7 +8,7 @@ level k.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -59,17 +59,25 @@ class Births(NamedTuple):
     acceptance: Array
 
 
-def born_from_survivors(step: Callable[..., Any], steps: int, count: int) -> Callable[..., Any]:
-    """The update of the live points for blackjax: `count` chains of `steps` moves, each from a survivor drawn at random."""
+Symmetries = Sequence[Callable[[Array], Array]]
+
+
+def born_from_survivors(
+    step: Callable[..., Any], steps: int, count: int, *, symmetries: Symmetries
+) -> Callable[..., Any]:
+    """The update of the live points for blackjax: `count` chains of `steps` moves, each from a survivor drawn at random.
+
+    Each symmetry of the problem is then applied to a random half of the births: an exact move that costs nothing.
+    """
 
     def update(key: Array, state: Any, loglikelihood_0: Array, **parameters: Any) -> tuple[Any, Births]:
         start_key, move_key = jax.random.split(key)
         survives = (state.particles.loglikelihood > loglikelihood_0).astype(jnp.float32)
         start = jax.random.choice(start_key, len(survives), (count,), p=survives / jnp.maximum(survives.sum(), 1.0))
 
-        def chain(key: Array, particle: Any) -> tuple[Any, tuple[Array, Array]]:
+        def chain(key: Array, particle: Any, without: Array) -> tuple[Any, tuple[Array, Array]]:
             def move(particle: Any, key: Array) -> tuple[Any, tuple[Array, Array]]:
-                particle, info = step(key, particle, loglikelihood_0, **parameters)
+                particle, info = step(key, particle, loglikelihood_0, without=without, **parameters)
                 # Both ends of the first bracket, every expansion and every point tried.
                 return particle, (info.num_expansions + info.num_shrink + 2, info.is_accepted)
 
@@ -77,11 +85,59 @@ def born_from_survivors(step: Callable[..., Any], steps: int, count: int) -> Cal
             return particle, (evaluations.sum(), found.mean())
 
         begin = jax.tree.map(lambda leaf: leaf[start], state.particles)
-        born, (evaluations, found) = jax.vmap(chain)(jax.random.split(move_key, count), begin)
+        points = state.particles.position.reshape(len(survives), -1)
+        without = left_out(parameters["covariance_factor"], points - points.mean(axis=0), start)
+        turn_key, move_key = jax.random.split(move_key)
+        born, (evaluations, found) = jax.vmap(chain)(jax.random.split(move_key, count), begin, without)
+        born = born._replace(position=turned(turn_key, born.position, symmetries))
         birth = jnp.full_like(born.loglikelihood_birth, loglikelihood_0)
         return born._replace(loglikelihood_birth=birth), Births(born, start, evaluations.sum(), found.mean())
 
     return update
+
+
+def turned(key: Array, x: Array, symmetries: Symmetries) -> Array:
+    """Configurations of which a random half went through each symmetry."""
+    for number, symmetry in enumerate(symmetries):
+        chosen = jax.random.bernoulli(jax.random.fold_in(key, number), shape=(len(x),) + (1,) * (x.ndim - 1))
+        x = jnp.where(chosen, jax.vmap(symmetry)(x), x)
+    return x
+
+
+def left_out(factor: Array, deviations: Array, which: Array) -> Array:
+    """w of each of the chosen points, with which L (1 - w w^T)^2 L^T is the covariance C = L L^T without that point.
+
+    With x the distance of a point from the mean of N, C without it is proportional to C - N/(N - 1)^2 x x^T.  With
+    u = L^-1 x that is L (1 - g u u^T) L^T, g = N/(N - 1)^2, and the square root of the bracket is 1 - w w^T with
+    w = u sqrt(1 - sqrt(1 - g u.u))/|u|.
+    """
+    u = jax.scipy.linalg.solve_triangular(factor, deviations[which].T, lower=True).T
+    square = jnp.sum(u**2, axis=1, keepdims=True)
+    leverage = jnp.clip(len(deviations) / (len(deviations) - 1) ** 2 * square, 0.0, 1.0)
+    return u * jnp.sqrt((1 - jnp.sqrt(1 - leverage)) / jnp.maximum(square, jnp.finfo(jnp.float32).tiny))
+
+
+def along_others(
+    init: Callable[..., Any], wall: Array, *, covariance_factor: Array, without: Array
+) -> Callable[..., Callable[[Array], Any]]:
+    """Slices of the level along directions of the covariance of all live points but the one at which the chain starts.
+
+    A point that takes part in the covariance lies where its directions are longer than those of a new point would be: until
+    the chain forgets it, it moves too easily along its own radius, and births are too low.  With that point, 2 D moves and
+    N = 4 D live points, log G(E) of a Gaussian in a hundred dimensions was 2.7 too high sixty nats down.
+    """
+
+    def slices(key: Array, position: Array, log_density: Any) -> Callable[[Array], Any]:
+        z = jax.random.normal(key, covariance_factor.shape[-1:], covariance_factor.dtype)
+        direction = 2.0 * covariance_factor @ (z - without * (without @ z)) / jnp.linalg.norm(z)
+
+        def at(t: Array) -> Any:
+            state = init(position + t * direction.reshape(position.shape), loglikelihood_birth=wall)
+            return state, state.loglikelihood > wall
+
+        return at
+
+    return slices
 
 
 def functions(model: ProblemView) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
@@ -122,7 +178,14 @@ def descend(
     base = optional("blackjax.ns.base", "qp.nested", "rivals")
     log_prior, log_likelihood = functions(model)
     init = partial(base.init_state_strategy, logprior_fn=log_prior, loglikelihood_fn=log_likelihood)
-    kernel = nss.build_kernel(init, steps, replaced, update_strategy=born_from_survivors)
+    kernel = nss.build_kernel(
+        init,
+        steps,
+        replaced,
+        proposal=along_others,
+        inner_kernel_params=nss.live_covariance_factor,
+        update_strategy=partial(born_from_survivors, symmetries=model.symmetries),
+    )
 
     def quantities(x: Array, log_likelihood: Array) -> tuple[dict[str, Array], Array]:
         seen = dict(jax.vmap(model.observe)(x))
