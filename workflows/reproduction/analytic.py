@@ -175,7 +175,7 @@ EXPERIMENT = Experiment(
             "only": {NS: _nested([10, 100], [10, 50], [10, 50])},
         },
     },
-    {Effort.QUICK: 3, Effort.STANDARD: 60, Effort.PAPER: 14400},
+    {Effort.QUICK: 3, Effort.STANDARD: 20, Effort.PAPER: 14400},
     run,
     figure,
     needs="the extra rivals for NS",
