@@ -148,10 +148,12 @@ def _lag(ladder: Ladder) -> str:
     levels = ladder.levels
     found = slowest_quantity(levels["correlation"].values, [str(name) for name in levels["quantity"].values])
     parameter = "beta" if ladder.method == "temper" else "energy"
+    nested = "use more steps or live points, or qp.quench"
+    advice = nested if ladder.method == "nested" else "use workflows.polish, or more transitions a level"
     return (
         f"The correlation of {found.quantity} over a level is above {SLOW:g} at {found.share:.0%} of the levels (up to "
         f"{LARGEST_SHARE:.0%} is safe), and {found.correlation:.2f} near {parameter} "
-        f"{float(levels[parameter][:, found.level].mean()):.4g}: use workflows.polish, or more transitions a level"
+        f"{float(levels[parameter][:, found.level].mean()):.4g}: {advice}"
     )
 
 

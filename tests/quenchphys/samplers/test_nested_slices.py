@@ -251,3 +251,9 @@ def test_births_go_through_the_symmetries_of_the_model():
     assert abs(float(deep.mean())) < 0.1
     share = (ladder.particles["obs_m"] if "obs_m" in ladder.particles else ladder.particles["m"]).isel(level=last) > 0
     assert 0.2 < float(share.mean()) < 0.8
+
+
+def test_a_ring_with_few_live_points_is_doubted():
+    ladder = qp.nested(lattices.phi6(shape=(6,), mu2=2.3), particles=120, replicas=2, seed=1)
+    assert ladder.outcome is Outcome.LAGGED
+    assert "over a level is above 0.7 at" in ladder.report() and "use more steps or live points" in ladder.report()
