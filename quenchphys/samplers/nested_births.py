@@ -20,6 +20,7 @@ from quenchphys.extras import optional
 from quenchphys.problem import ProblemView
 
 Array = jax.Array
+Symmetries = Sequence[Callable[[Array], Array]]
 
 ROUNDING = 1e-5  # of the largest number, below which a difference is only rounding
 
@@ -57,9 +58,6 @@ class Births(NamedTuple):
     start: Array
     evaluations: Array
     acceptance: Array
-
-
-Symmetries = Sequence[Callable[[Array], Array]]
 
 
 def born_from_survivors(
@@ -107,13 +105,13 @@ def turned(key: Array, x: Array, symmetries: Symmetries) -> Array:
 def left_out(factor: Array, deviations: Array, which: Array) -> Array:
     """w of each of the chosen points, with which L (1 - w w^T)^2 L^T is the covariance C = L L^T without that point.
 
-    With x the distance of a point from the mean of N, C without it is proportional to C - N/(N - 1)^2 x x^T.  With
-    u = L^-1 x that is L (1 - g u u^T) L^T, g = N/(N - 1)^2, and the square root of the bracket is 1 - w w^T with
-    w = u sqrt(1 - sqrt(1 - g u.u))/|u|.
+    With x the distance of a point from the mean of N, and C = sum x x^T/N, that without the point is proportional to
+    C - x x^T/(N - 1).  With u = L^-1 x that is L (1 - u u^T/(N - 1)) L^T, and the square root of the bracket is 1 - w w^T
+    with w = u sqrt(1 - sqrt(1 - u.u/(N - 1)))/|u|.
     """
     u = jax.scipy.linalg.solve_triangular(factor, deviations[which].T, lower=True).T
     square = jnp.sum(u**2, axis=1, keepdims=True)
-    leverage = jnp.clip(len(deviations) / (len(deviations) - 1) ** 2 * square, 0.0, 1.0)
+    leverage = jnp.clip(square / (len(deviations) - 1), 0.0, 1.0)
     return u * jnp.sqrt((1 - jnp.sqrt(1 - leverage)) / jnp.maximum(square, jnp.finfo(jnp.float32).tiny))
 
 

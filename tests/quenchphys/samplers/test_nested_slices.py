@@ -214,17 +214,17 @@ def test_a_start_takes_no_part_in_the_directions_of_its_chain():
     """C without a point, from the factor of C: exactly the covariance of all others, up to a constant."""
     x = np.random.default_rng(2).normal(size=(60, 12)) * np.linspace(0.1, 3.0, 12)
     deviations = x - x.mean(axis=0)
-    factor = np.linalg.cholesky(np.cov(x.T))
+    factor = np.linalg.cholesky(np.cov(x.T, ddof=0))
     (w,) = np.asarray(left_out(jnp.asarray(factor), jnp.asarray(deviations), jnp.array([7])))
     root = factor @ (np.eye(12) - np.outer(w, w))
-    others = np.cov(np.delete(x, 7, axis=0).T)
-    np.testing.assert_allclose(root @ root.T * 59 / 58, others, rtol=2e-4, atol=2e-4)
+    others = np.cov(np.delete(x, 7, axis=0).T, ddof=0)
+    np.testing.assert_allclose(root @ root.T * 60 / 59, others, rtol=1e-4, atol=1e-5)
 
 
 def test_volumes_are_right_with_few_live_points_for_the_dimension():
-    """Four live points a dimension.  With the start among those that shape the moves, log G was 9 errors too high."""
+    """Six live points a dimension.  With the start among those that shape the moves, log G is 5 to 6 errors too high."""
     target = qp.targets.gaussian(40)
-    ladder = qp.nested(target, particles=160, replicas=8, seed=1, stop=qp.ReachedEnergy(6.0))
+    ladder = qp.nested(target, particles=240, replicas=8, seed=1, stop=qp.ReachedEnergy(6.0))
     last = int(ladder.levels.level_count.min()) - 1
     at = ladder.levels.isel(level=last)
     exact = np.array([target.log_volume(float(e), 0.0) for e in at.energy])
