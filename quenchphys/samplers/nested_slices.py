@@ -52,6 +52,7 @@ BLOCK = 8  # levels in one device call
 KEPT = 32  # configurations offered to the album from each level
 # Live points of equal energy cannot be ranked: above this share of those that die the volumes are wrong.
 TIED_SHARE = 0.1
+BOTTOM = 0.01  # nats within which energies are equal for all purposes, where single precision can no longer rank them
 ENOUGH = 50  # live points a dimension, with which slow quantities do no harm
 
 
@@ -265,7 +266,7 @@ def drop_tied(at: Level, evidence: Evidence, running: np.ndarray, settings: Nest
     for r in running[at.at_wall[running] > TIED_SHARE * settings.births]:
         evidence.level_count[r] -= 1
         left = at.parameter[r] - at.live_energy[r].min()
-        if left < settings.particles * np.spacing(np.abs(at.parameter[r])):
+        if left < max(BOTTOM, settings.particles * np.spacing(np.abs(at.parameter[r]))):
             evidence.outcomes[r] = Outcome.CONVERGED
 
 
