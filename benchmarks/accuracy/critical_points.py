@@ -105,7 +105,8 @@ def measure(name: str, seed: int) -> dict[str, Any]:
         row: dict[str, Any] = {"case": name, "seed": seed}
         for analysis, universality in ANALYSES.items():
             found = study(universality)
-            values = {q + end: float(found[q + end]) for q in PLANE if q in found for end in ("", "_err")}
+            quantities = [*PLANE] if universality is None else ["mu2_critical"]  # exponents are the same
+            values = {q + end: float(found[q + end]) for q in quantities for end in ("", "_err")}
             row[analysis] = {"trusted": int(found.trusted), "why": found.why} | values
         return row
 

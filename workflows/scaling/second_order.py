@@ -65,7 +65,7 @@ def critical_point(
     _check_inside(critical, crossings, bracket, coupling)
     result = _at(sizes, critical.value)
     _add_crossings(result, crossings, coupling)
-    laws = [*at_critical.values(), *_exponents(result, sizes, crossings, omega, known)]
+    laws = [*at_critical.values(), *_exponents(result, sizes, crossings, omega)]
     for law in laws:
         law.add_to(result)
     _add_eta(result)
@@ -140,19 +140,13 @@ def _add_crossings(result: xr.Dataset, crossings: Crossings, coupling: str) -> N
             result[name] = ("size", column, {"long_name": long_name})
 
 
-def _exponents(
-    result: xr.Dataset,
-    sizes: Sequence[Curves],
-    crossings: Crossings,
-    omega: float | None,
-    known: Ratios | None,
-) -> list[Law]:
-    """nu and gamma/nu, from slopes and fluctuations where B, and xi/L, have known values, or those of the last crossing."""
-    fixed = {}
+def _exponents(result: xr.Dataset, sizes: Sequence[Curves], crossings: Crossings, omega: float | None) -> list[Law]:
+    """nu and gamma/nu, from slopes and fluctuations where B, and xi/L, have the values of the last crossing.
+
+    Any value will do, also where the critical one is known: there the sizes were sampled, and small ones as well.
+    """
+    fixed: dict[str, float] = {}
     for ratio in dict.fromkeys(crossings.names.tolist()):
-        if known is not None:
-            fixed[ratio] = known[ratio]
-            continue
         last = int(np.flatnonzero(crossings.names == ratio)[-1])
         size = next(size for size in sizes if size.length == crossings.large[last])
         fixed[ratio] = float(size.value(ratio, crossings.values[last])[0])
