@@ -265,8 +265,8 @@ def drop_tied(at: Level, evidence: Evidence, running: np.ndarray, settings: Nest
     """
     for r in running[at.at_wall[running] > TIED_SHARE * settings.births]:
         evidence.level_count[r] -= 1
-        left = at.parameter[r] - at.live_energy[r].min()
-        if left < max(BOTTOM, settings.particles * np.spacing(np.abs(at.parameter[r]))):
+        left = float(at.parameter[r] - at.live_energy[r].min())
+        if left < max(BOTTOM, settings.particles * float(np.spacing(np.abs(at.parameter[r])))):
             evidence.outcomes[r] = Outcome.CONVERGED
 
 
