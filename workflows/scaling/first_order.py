@@ -168,6 +168,12 @@ class Infinite:
                 f"{coupling} infinite is {found:.6g} +- {error:.2g} with a correction for small sizes, and "
                 f"{self.plain.value[0]:.6g} without: {largest}."
             ]
+        if self.corrected.dof == 0 and not self.corrected.used.all():
+            left_out = ", ".join(str(size) for size in self.sizes[~self.corrected.used])
+            return [
+                f"L = {left_out} does not follow the law for {coupling} infinite with the other sizes, and {FEWEST_SIZES} "
+                "sizes cannot check it: add another size, or more sweeps."
+            ]
         if len(self.sizes) == FEWEST_SIZES and not self.all_agree:
             return [
                 f"The {FEWEST_SIZES} sizes do not agree on {coupling} infinite, and so few tell no correction: {largest}."

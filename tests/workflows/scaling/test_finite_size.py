@@ -97,6 +97,10 @@ def test_small_first_order_sizes_are_corrected_or_not_trusted():
     assert Infinite.of(*equal).doubts("mu2") == []
     bent = equal[0] + 10 * equal[1] * np.array([0, 1, 0]), *equal[1:]
     assert Infinite.of(*bent).doubts("mu2") != []
+    # The smallest of four does not fit, and the other three fit any law.
+    four = points_of([8, 12, 16, 24])
+    odd = four[0] + 4 * four[1] * np.array([1, -1, 1, 0]), *four[1:]
+    assert "L = 8 does not follow the law" in Infinite.of(*odd).doubts("mu2")[0]
 
 
 def test_the_error_of_the_infinite_lattice_covers_its_correction():
