@@ -70,6 +70,7 @@ CASES = {
     "plane": Case((8, 16, 32, 64, 128), (-1.35, -1.20), {"lam": 0.25}, PLANE, 4800),
     "dense": Case((8, 12, 16, 24, 32, 48, 64, 96, 128), (-1.35, -1.20), {"lam": 0.25}, PLANE, 4800),
     "small": Case((8, 12, 16, 24, 32), (-1.35, -1.20), {"lam": 0.25}, PLANE, 400),
+    "seven": Case((8, 12, 16, 20, 24, 28, 32), (-1.35, -1.20), {"lam": 0.25}, PLANE, 400),
     "strong": Case((8, 12, 16, 24, 32), (-3.85, -3.45), {"lam": 1.0}, UNIVERSAL, 400),
     "cube": Case((6, 8, 10, 12, 16, 24), (-12.7, -12.1), {"lam": IMPROVED / BETA**2, "dim": 3}, CUBE),
     # Towards the continuum: sizes grow as 1/sqrt(lam), so that every row has the same range of L/xi.
