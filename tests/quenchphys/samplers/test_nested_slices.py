@@ -255,7 +255,7 @@ def test_births_go_through_the_symmetries_of_the_model():
     last = int(ladder.levels.level_count.min()) - 1
     deep = ladder.levels["correlation"].sel(quantity="m").isel(level=slice(last // 2, last))
     assert abs(float(deep.mean())) < 0.1
-    share = (ladder.particles["obs_m"] if "obs_m" in ladder.particles else ladder.particles["m"]).isel(level=last) > 0
+    share = ladder.particles["m"].isel(level=last) > 0
     assert 0.2 < float(share.mean()) < 0.8
 
 
